@@ -71,14 +71,36 @@ func (a *pgArrays) append(dst []byte, column *rows.Vector, i int) []byte {
 	return dst
 }
 
-// arrayTexts writes arrays as PostgreSQL reads them (its manual, "Array Input and Output Syntax"): {1,NULL,"a"}.
+// arrayTexts writes arrays as texts: {1,NULL,"a"}.
 type arrayTexts struct {
 	elements
-	length int // of an array, at most
+	brackets string // the two
+	length   int    // of an array, at most
 }
 
-// arrays is how a format writes the text of an array: what is around it and around a text in it, how the symbols of such a text
-// are escaped, and what comes before raw bytes, which are written in hexadecimal.
+// newJSONArrays returns a writer of JSON's arrays (RFC 8259); nil if JSON has no notation for the elements. quote is around
+// one, and outer are the escapes of the format in it.
+func newJSONArrays(c rows.Column, quote string, outer map[byte]string) writer {
+	escapes := jsonEscapes()
+	for b, s := range escapes {
+		escapes[b] = string(appendEscaped(nil, []byte(s), newEscapes(outer)))
+	}
+	for b, s := range outer {
+		if escapes[b] == "" {
+			escapes[b] = s
+		}
+	}
+
+	element := jsonValue(*c.Of, MaxDigits, escapes)
+	if element == nil {
+		return nil
+	}
+	return enclosed{quote, quote, &arrayTexts{newElements(*c.Of, withNull(element, "null")), "[]", longest(c)}}
+}
+
+// arrays is how a format writes arrays as PostgreSQL reads them (its manual, "Array Input and Output Syntax"): what is around
+// one and around a text in it, how the symbols of such a text are escaped, and what comes before raw bytes, which are written
+// in hexadecimal.
 type arrays struct {
 	around, quote, hex string
 	escapes            map[byte]string
@@ -100,16 +122,16 @@ func (a *arrays) writer(c rows.Column, n notation) writer {
 		n.quote = ""
 		element = n.numeric(of, MaxDigits)
 	}
-	return enclosed{a.around, a.around, &arrayTexts{newElements(of, withNull(element, "NULL")), longest(c)}}
+	return enclosed{a.around, a.around, &arrayTexts{newElements(of, withNull(element, "NULL")), "{}", longest(c)}}
 }
 
-func (a *arrayTexts) max() int { return len("{}") + a.length*(a.value.max()+1) }
+func (a *arrayTexts) max() int { return len(a.brackets) + a.length*(a.value.max()+1) }
 
 func (a *arrayTexts) append(dst []byte, column *rows.Vector, i int) []byte {
 	one := a.vectors.Get().(*rows.Vector)
 	defer a.vectors.Put(one)
 
-	dst = append(dst, '{')
+	dst = append(dst, a.brackets[0])
 	before := len(dst)
 	for rest := column.Value(i); len(rest) > 0; {
 		if len(dst) > before {
@@ -118,7 +140,7 @@ func (a *arrayTexts) append(dst []byte, column *rows.Vector, i int) []byte {
 		rest = one.TakeElement(rest)
 		dst = a.value.append(dst, one, 0)
 	}
-	return append(dst, '}')
+	return append(dst, a.brackets[1])
 }
 
 // withNull is a writer with its delimiters, for values of which some are NULL.

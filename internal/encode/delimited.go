@@ -16,14 +16,18 @@ const utc = "+00:00"
 func tsv() layout {
 	// No zone: MySQL's TIMESTAMP is read in the session's, which has to be UTC. MariaDB knows no other way.
 	plain := notation{no: "0", yes: "1"}
+	escapes := map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, 0: `\0`}
 	return layout{
 		format:      batch.TSV,
 		afterColumn: "\t",
 		end:         "\n",
 		null:        `\N`,
 		value: func(c rows.Column, digits int) writer {
-			if c.Type.IsText() || c.Type == rows.Bytes {
-				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, 0: `\0`})
+			switch {
+			case c.Type.IsText() || c.Type == rows.Bytes:
+				return text(c, "", "", escapes)
+			case c.Type == rows.Arrays: // which are JSON to MySQL
+				return newJSONArrays(c, "", escapes)
 			}
 			return plain.numeric(c, digits)
 		},

@@ -153,6 +153,9 @@ func Carries(f batch.Format, s rows.Schema) error {
 				"declare it as text (for dataset documents use --payload-kind text), or use another format", f, c.Name)
 		case c.Type.IsText():
 			return fmt.Errorf("encode: format %s cannot carry the text of column %s: %s", f, c.Name, l.refusal)
+		case c.Type == rows.Arrays:
+			return fmt.Errorf("encode: format %s cannot carry the arrays of column %s, whose elements are %s: use another format",
+				f, c.Name, c.Of.Type)
 		default:
 			return fmt.Errorf("encode: format %s cannot carry column %s of type %s: use a format of text", f, c.Name, c.Type)
 		}

@@ -16,7 +16,7 @@ import (
 //
 // A JSON document is a value as it is, not a string. It carries no Bytes: a JSON string is Unicode, and every database has another notation for bytes.
 func ndjson() layout {
-	quoted := notation{quote: `"`, zone: utc, no: "false", yes: "true"}
+	escapes := jsonEscapes()
 	return layout{
 		format:      batch.NDJSON,
 		begin:       "{",
@@ -24,22 +24,31 @@ func ndjson() layout {
 		end:         "}\n",
 		null:        "null",
 		label: func(c rows.Column) string {
-			return `"` + string(appendEscaped(nil, []byte(c.Name), newEscapes(jsonEscapes()))) + `":`
+			return `"` + string(appendEscaped(nil, []byte(c.Name), newEscapes(escapes))) + `":`
 		},
 		value: func(c rows.Column, digits int) writer {
-			switch {
-			case c.Type.IsInteger() && c.Derived:
-				return padded{width: digits, pad: ' '}
-			case c.Type == rows.JSON:
-				return &raw{c.MaxBytes}
-			case c.Type.IsText():
-				return text(c, `"`, `"`, jsonEscapes())
-			case c.Type.IsDecimal():
-				return enclosed{`"`, `"`, quoted.numeric(c, digits)}
+			if c.Type == rows.Arrays {
+				return newJSONArrays(c, "", nil)
 			}
-			return quoted.numeric(c, digits)
+			return jsonValue(c, digits, escapes)
 		},
 	}
+}
+
+// jsonValue returns the writer of a column that is no array; nil if JSON has no notation for it. escapes are those of texts.
+func jsonValue(c rows.Column, digits int, escapes map[byte]string) writer {
+	quoted := notation{quote: `"`, zone: utc, no: "false", yes: "true"}
+	switch {
+	case c.Type.IsInteger() && c.Derived:
+		return padded{width: digits, pad: ' '}
+	case c.Type == rows.JSON:
+		return &raw{c.MaxBytes}
+	case c.Type.IsText():
+		return text(c, `"`, `"`, escapes)
+	case c.Type.IsDecimal():
+		return enclosed{`"`, `"`, quoted.numeric(c, digits)}
+	}
+	return quoted.numeric(c, digits)
 }
 
 // jsonEscapes returns those that RFC 8259 demands: the quote, the backslash and the control characters.

@@ -14,7 +14,8 @@ import (
 // parquet makes a whole Parquet file of every batch (the format's specification: apache/parquet-format, README.md,
 // parquet.thrift, Encodings.md and LogicalTypes.md): one row group, every column written as data pages of version 1 in the
 // PLAIN encoding, uncompressed, without dictionaries, statistics or indexes, which do not pay for random values. Columns are
-// required, but for those with NULLs: the values of their pages come after one bit a row, which is 0 for a NULL.
+// required, but for those with NULLs: the values of their pages come after one bit a row, which is 0 for a NULL. Of vectors and
+// arrays see parquet_lists.go.
 //
 // A file keeps the values of a column together, while a batch is made of rows, a piece at a time. A library's writer does
 // not know how many rows will come, and has to keep a second copy of the batch until the row group is complete. Here the
@@ -38,6 +39,7 @@ type parquetColumn struct {
 	pageRows int // rows of every page but the last
 	header   int // most bytes of the header of such a page
 	fixed    int // of them, those that are the same in every page
+	list     *parquetList
 }
 
 const (
@@ -52,7 +54,7 @@ const (
 func parquetWidth(c rows.Column) int {
 	switch {
 	case c.Type.IsList():
-		return 0
+		return newParquetList(c).width()
 	case c.Type.Variable():
 		return 4 + c.MaxBytes
 	case c.Type == rows.UUID:
@@ -69,7 +71,10 @@ func newParquet(s rows.Schema) *parquet {
 	for _, c := range s.Columns {
 		width := parquetWidth(c)
 		column := parquetColumn{Column: c, width: width, pageRows: max(pageBytes/width, 1)}
-		column.header = len(pageHeader(column.pageRows, column.most(column.pageRows)))
+		if c.Type.IsList() {
+			column.list = newParquetList(c)
+		}
+		column.header = len(pageHeader(column.entries(column.pageRows), column.most(column.pageRows)))
 		column.fixed = column.header - column.varying(column.pageRows)
 		p.columns = append(p.columns, column)
 		p.maxRow += width
@@ -99,8 +104,11 @@ func (c *parquetColumn) chunkBytes(n int64) int64 {
 func (c *parquetColumn) most(n int) int { return n*c.width + c.levels(n) }
 
 // levels returns the bytes before the values of a page of n rows that say which are NULL: their number, and one bit-packed
-// run of groups of eight rows.
+// run of groups of eight rows. Of lists it is what does not grow with the rows.
 func (c *parquetColumn) levels(n int) int {
+	if n > 0 && c.list != nil {
+		return c.list.levels(n)
+	}
 	if !c.Nullable || n == 0 {
 		return 0
 	}
@@ -119,8 +127,8 @@ func (c *parquetColumn) headerOf(n int) int {
 	return c.fixed + c.varying(n)
 }
 
-// varying returns the bytes of the numbers in a page's header: its rows, and twice its length.
-func (c *parquetColumn) varying(n int) int { return varint(n) + 2*varint(c.most(n)) }
+// varying returns the bytes of the numbers in a page's header: its entries, and twice its length.
+func (c *parquetColumn) varying(n int) int { return varint(c.entries(n)) + 2*varint(c.most(n)) }
 
 // varint returns the bytes of a number in Thrift's compact protocol: seven bits a byte, and one for the sign.
 func varint(n int) int { return max(1, (bits.Len(uint(n))+1+6)/7) }
@@ -138,6 +146,9 @@ func (p *parquet) ForBatch(n int) Encoder {
 	for i := range w.chunks {
 		limit := at + int(p.columns[i].chunkBytes(int64(n)))
 		w.chunks[i] = chunk{start: at, end: at, limit: limit}
+		if list := p.columns[i].list; list != nil {
+			w.chunks[i].lists = &listChunk{one: rows.Vector{Type: list.of.Type}}
+		}
 		at = limit
 	}
 	return w
@@ -160,6 +171,7 @@ type chunk struct {
 	levels, values    int // … where the bits of its NULLs begin, and its values, …
 	given             int // … how many values there are …
 	rows, left        int // … its rows, and those that are missing; 0 = there is no such page
+	lists             *listChunk
 }
 
 // AppendRows makes dst as long as all chunks can become. What is not written yet is undefined until AppendTail.
@@ -182,9 +194,12 @@ func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byt
 				k.openPage(dst, c)
 			}
 			n := min(b.Rows-from, k.left)
-			if c.Nullable || c.Type == rows.Bool {
+			switch {
+			case c.list != nil:
+				k.appendLists(dst, c, &b.Columns[i], from, from+n)
+			case c.Nullable || c.Type == rows.Bool:
 				k.appendSome(dst, c, &b.Columns[i], from, from+n)
-			} else {
+			default:
 				k.end = len(c.appendPlain(dst[:k.end:k.limit], &b.Columns[i], from, from+n))
 			}
 			if k.end > k.limit {
@@ -204,7 +219,10 @@ func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byt
 func (k *chunk) openPage(buf []byte, c *parquetColumn) {
 	k.left, k.page, k.header = k.rows, k.end, c.headerOf(k.rows)
 	k.end += k.header
-	if c.Nullable {
+	switch {
+	case c.list != nil:
+		k.end = k.lists.open(k.end, c, k.rows)
+	case c.Nullable:
 		groups := (k.rows + 7) / 8
 		binary.LittleEndian.PutUint32(buf[k.end:], uint32(c.levels(k.rows)-4))
 		k.end += 4 + binary.PutUvarint(buf[k.end+4:], runOf(groups))
@@ -230,13 +248,18 @@ func (k *chunk) appendSome(buf []byte, c *parquetColumn, v *rows.Vector, from, t
 			k.end = len(c.appendPlain(buf[:k.end:k.limit], v, i, i+1))
 			continue
 		}
-		if k.given%8 == 0 {
-			buf[k.end] = 0
-			k.end++
-		}
-		buf[k.values+k.given/8] |= byte(checkBool(v.Ints[i])) << (k.given % 8)
-		k.given++
+		k.appendBit(buf, v.Ints[i])
 	}
+}
+
+// appendBit appends a value of a Bool.
+func (k *chunk) appendBit(buf []byte, value int64) {
+	if k.given%8 == 0 {
+		buf[k.end] = 0
+		k.end++
+	}
+	buf[k.values+k.given/8] |= byte(checkBool(value)) << (k.given % 8)
+	k.given++
 }
 
 // appendPlain appends values from … to−1, none of which is NULL or a bit.
@@ -304,8 +327,12 @@ func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []
 // closePage writes the header of a page. There is room for the header of the longest values; if this one is shorter, since
 // its numbers have fewer digits, the values move up.
 func (k *chunk) closePage(buf []byte) {
+	entries := k.rows
+	if k.lists != nil {
+		entries = k.closeLists(buf)
+	}
 	values := buf[k.page+k.header : k.end]
-	header := pageHeader(k.rows, len(values))
+	header := pageHeader(entries, len(values))
 	copy(buf[k.page:], header)
 	if len(header) < k.header {
 		copy(buf[k.page+len(header):], values)

@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// pageHeader returns the header of a page of n values and size bytes.
+// pageHeader returns the header of a page of n values, or NULLs, and size bytes.
 func pageHeader(n, size int) []byte {
 	return compact(&format.PageHeader{
 		Type:                 format.DataPage,
@@ -19,7 +19,7 @@ func pageHeader(n, size int) []byte {
 		DataPageHeader: thrift.New(format.DataPageHeader{
 			NumValues: int32(n),
 			Encoding:  format.Plain,
-			// Required columns have no levels, and no column repeats; these fields are mandatory.
+			// Required columns have no levels, and only lists repeat; these fields are mandatory.
 			DefinitionLevelEncoding: format.RLE,
 			RepetitionLevelEncoding: format.RLE,
 		}),
@@ -39,20 +39,29 @@ func parquetFooter(columns []rows.Column, chunks []chunk, n int64) []byte {
 	}
 	group := format.RowGroup{NumRows: n, FileOffset: int64(len(parquetMagic))}
 	for i, c := range columns {
-		file.Schema = append(file.Schema, schemaElement(c))
 		size := int64(chunks[i].end - chunks[i].start)
 		group.TotalByteSize += size
 		encodings := []format.Encoding{format.Plain}
-		if c.Nullable {
-			encodings = append(encodings, format.RLE) // of the bits that say which rows are NULL
+		if c.Nullable || c.Type.IsList() {
+			encodings = append(encodings, format.RLE) // of the levels that say which values are NULL
 		}
+		schema, path := []format.SchemaElement{schemaElement(c)}, []string{c.Name}
+		entries, leaf := n, c
+		if c.Type.IsList() {
+			leaf = elementOf(c)
+			schema, path = listSchema(c, leaf)
+			if chunks[i].lists != nil {
+				entries = chunks[i].lists.all
+			}
+		}
+		file.Schema = append(file.Schema, schema...)
 		group.Columns = append(group.Columns, format.ColumnChunk{
 			MetaData: format.ColumnMetaData{
-				Type:                  physicalType(c.Type),
+				Type:                  physicalType(leaf.Type),
 				Encoding:              encodings,
-				PathInSchema:          []string{c.Name},
+				PathInSchema:          path,
 				Codec:                 format.Uncompressed,
-				NumValues:             n,
+				NumValues:             entries,
 				TotalUncompressedSize: size,
 				TotalCompressedSize:   size,
 				DataPageOffset:        int64(chunks[i].start),
@@ -83,16 +92,35 @@ func physicalType(t rows.Type) format.Type {
 	}
 }
 
+// listSchema describes a list as LogicalTypes.md of parquet-format wants it, and returns the path of its elements.
+func listSchema(c, of rows.Column) (schema []format.SchemaElement, path []string) {
+	const repeated, element = "list", "element"
+	list := format.SchemaElement{
+		Name: c.Name, RepetitionType: repetition(c), NumChildren: thrift.New(int32(1)),
+		ConvertedType: thrift.New(deprecated.List), LogicalType: format.LogicalType{Value: new(format.ListType)},
+	}
+	group := format.SchemaElement{
+		Name: repeated, RepetitionType: thrift.New(format.Repeated), NumChildren: thrift.New(int32(1)),
+	}
+	of.Name = element
+	return []format.SchemaElement{list, group, schemaElement(of)}, []string{c.Name, repeated, element}
+}
+
+// repetition says whether some values of a column are NULL.
+func repetition(c rows.Column) thrift.Null[format.FieldRepetitionType] {
+	if c.Nullable {
+		return thrift.New(format.Optional)
+	}
+	return thrift.New(format.Required)
+}
+
 // schemaElement describes a column. Converted types are for older readers; a timestamp without a time zone has none, since
 // TIMESTAMP_MICROS means UTC.
 func schemaElement(c rows.Column) format.SchemaElement {
 	e := format.SchemaElement{
 		Name:           c.Name,
 		Type:           thrift.New(physicalType(c.Type)),
-		RepetitionType: thrift.New(format.Required),
-	}
-	if c.Nullable {
-		e.RepetitionType = thrift.New(format.Optional)
+		RepetitionType: repetition(c),
 	}
 	switch c.Type {
 	case rows.Text, rows.Char, rows.Enum, rows.JSON, rows.UUID:

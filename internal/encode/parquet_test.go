@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -83,6 +86,69 @@ func TestParquetOfManyPages(t *testing.T) {
 			requireRecords(t, records, parquetRecords(t, file))
 		})
 	}
+}
+
+// TestParquetListsOfManyPages has lists whose pages end at different rows, beside a column that is stamped. Vectors without
+// NULLs take the room that was planned.
+func TestParquetListsOfManyPages(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 2))
+	vector := func(dims int, nulls bool) rows.Column {
+		return rows.Column{Name: "v", Type: rows.Float32s, MaxBytes: dims * rows.FloatBytes, Nullable: nulls}
+	}
+	array := func(most int, of rows.Column, nulls bool) rows.Column {
+		return rows.Column{Name: "v", Type: rows.Arrays, Of: &of, MaxBytes: most * int(4+of.MaxSize()), Nullable: nulls}
+	}
+	for name, c := range map[string]rows.Column{
+		"vectors": vector(768, false), "vectors, NULLs": vector(200, true), "one number": vector(1, true),
+		"bits":    array(300, rows.Column{Type: rows.Bool, Nullable: true}, true),
+		"numbers": array(100, rows.Column{Type: rows.Int64}, false),
+		"texts":   array(20, rows.Column{Type: rows.Text, MaxBytes: 9, Nullable: true}, true),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rows.Schema{Dataset: "d", Columns: []rows.Column{c, {Name: "id", Type: rows.Int64, Derived: true}}}
+			n := min(3<<19/c.MaxBytes, 9000) // two pages or more
+			var want, first [][]any
+			for i := range int64(n) {
+				value := randomList(random, c)
+				want, first = append(want, []any{value, i}), append(first, []any{value, i % 7})
+			}
+			e := newEncoder(t, batch.Parquet, s)
+			file, at := whole(e, backendtest.Block(s, first[:300]), backendtest.Block(s, first[300:301]), backendtest.Block(s, first[301:]))
+			e.(encode.Stamper).Stamp(file, at, 0, backendtest.Block(s, want))
+			requireTyped(t, s, want, readParquet(t, s, file))
+			require.LessOrEqual(t, len(file), int(maxBytes(e, n)))
+			if name == "vectors" {
+				require.GreaterOrEqual(t, len(file)+300, int(maxBytes(e, n)))
+			}
+		})
+	}
+}
+
+// randomList returns a value of a column of lists, or nil.
+func randomList(random *rand.Rand, c rows.Column) any {
+	if c.Nullable && random.IntN(4) == 0 {
+		return nil
+	}
+	value := make([]byte, 0, c.MaxBytes)
+	if c.Type == rows.Float32s {
+		for range c.Dims() {
+			value = binary.LittleEndian.AppendUint32(value, math.Float32bits(random.Float32()))
+		}
+		return value
+	}
+
+	of := backendtest.Block(rows.Schema{Columns: []rows.Column{*c.Of}}, [][]any{{int64(1)}, {int64(0)}, {nil}})
+	if c.Of.Type == rows.Text {
+		of = backendtest.Block(rows.Schema{Columns: []rows.Column{*c.Of}}, [][]any{{[]byte{}}, {[]byte("123456789")}, {nil}})
+	}
+	choices := 3
+	if !c.Of.Nullable {
+		choices = 2
+	}
+	for range random.IntN(c.MaxBytes/int(4+c.Of.MaxSize()) + 1) {
+		value = rows.AppendElement(value, &of.Columns[0], random.IntN(choices))
+	}
+	return value
 }
 
 // TestParquetFile looks at what other readers go by.

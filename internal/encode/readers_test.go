@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
@@ -23,6 +24,7 @@ var duckTypes = map[rows.Type]string{
 	rows.UUID: "UUID", rows.TimestampTZ: "TIMESTAMPTZ", rows.Timestamp: "TIMESTAMP", rows.Date: "DATE", rows.Time: "TIME",
 	rows.Text: "VARCHAR", rows.Char: "VARCHAR", rows.Enum: "VARCHAR", rows.JSON: "JSON", rows.Bytes: "BLOB",
 	rows.Uint16: "USMALLINT", rows.Uint32: "UINTEGER", rows.Uint64: "UBIGINT",
+	rows.Float32s: "FLOAT[]",
 }
 
 // Objects are read by the programs that people read them with.
@@ -35,10 +37,11 @@ func TestTypesByOtherReaders(t *testing.T) {
 		{"pyarrow", batch.Parquet}, {"duckdb", batch.Parquet}, {"duckdb", batch.CSV}, {"duckdb", batch.NDJSON},
 	} {
 		t.Run(c.reader+" "+string(c.format), func(t *testing.T) {
-			s, want, buf := typed(t, c.format)
+			s, want, buf := typedAs(t, c.format, schemaWithout(c.format))
 			path := filepath.Join(t.TempDir(), "rows")
 			require.NoError(t, os.WriteFile(path, buf, 0o600))
-			out, err := exec.CommandContext(t.Context(), python, "testdata/readers.py", c.reader, string(c.format), path, duckColumns(s)).Output()
+			arguments := []string{"testdata/readers.py", c.reader, string(c.format), path, duckColumns(c.format, s)}
+			out, err := exec.CommandContext(t.Context(), python, arguments...).Output()
 			require.NoError(t, err, "%s", stderrOf(err))
 
 			var got [][]any
@@ -53,32 +56,83 @@ func TestTypesByOtherReaders(t *testing.T) {
 }
 
 // duckColumns lists the columns in their order, which encoding/json would not keep.
-func duckColumns(s rows.Schema) string {
+func duckColumns(f batch.Format, s rows.Schema) string {
 	var all []string
 	for _, c := range s.Columns {
-		kind := duckTypes[c.Type]
-		if c.Type.IsDecimal() {
-			kind = fmt.Sprintf("DECIMAL(%d,%d)", c.Digits, c.Scale)
-		}
-		all = append(all, fmt.Sprintf("%q: %q", c.Name, kind))
+		all = append(all, fmt.Sprintf("%q: %q", c.Name, duckType(f, c)))
 	}
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// fromReader decodes bytes. A document that is null is a NULL to a reader of NDJSON.
+// duckType is the type of a column. The arrays of a CSV are texts, which PostgreSQL reads.
+func duckType(f batch.Format, c rows.Column) string {
+	switch {
+	case c.Type.IsDecimal():
+		return fmt.Sprintf("DECIMAL(%d,%d)", c.Digits, c.Scale)
+	case c.Type == rows.Arrays && f == batch.CSV:
+		return "VARCHAR"
+	case c.Type == rows.Arrays:
+		return duckType(f, *c.Of) + "[]"
+	default:
+		return duckTypes[c.Type]
+	}
+}
+
+// fromReader decodes bytes and lists. A document that is null is a NULL to a reader of NDJSON.
 func fromReader(t *testing.T, f batch.Format, s rows.Schema, want, row []any) []any {
 	for i, c := range s.Columns {
 		text, is := row[i].(string)
 		switch {
+		case c.Type.IsList() && row[i] != nil:
+			row[i] = listFromReader(t, c, row[i])
 		case is && c.Type == rows.Bytes:
-			raw, err := hex.DecodeString(text)
-			require.NoError(t, err)
-			row[i] = string(raw)
+			row[i] = fromHex(t, text)
 		case !is && c.Type == rows.JSON && f == batch.NDJSON && want[i] != nil && string(want[i].([]byte)) == "null":
 			row[i] = "null"
 		}
 	}
 	return row
+}
+
+// listFromReader is what listText returns of a list. It is PostgreSQL's text, or an array of texts.
+func listFromReader(t *testing.T, c rows.Column, found any) string {
+	of := rows.Column{Type: rows.Float32}
+	if c.Of != nil {
+		of = *c.Of
+	}
+	list, is := found.([]any)
+	if !is {
+		var texts []*string
+		require.NoError(t, pgtype.NewMap().Scan(pgtype.TextArrayOID, pgtype.TextFormatCode, []byte(found.(string)), &texts))
+		list = []any{}
+		for _, text := range texts {
+			if text == nil {
+				list = append(list, nil)
+				continue
+			}
+			list = append(list, *text)
+		}
+	}
+
+	for i, element := range list {
+		text, is := element.(string)
+		switch {
+		case !is:
+		case of.Type == rows.Bytes:
+			list[i] = fromHex(t, text)
+		default:
+			list[i] = read(t, of, text)
+		}
+	}
+	text, err := json.Marshal(list)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func fromHex(t *testing.T, text string) string {
+	raw, err := hex.DecodeString(text)
+	require.NoError(t, err)
+	return string(raw)
 }
 
 func stderrOf(err error) []byte {

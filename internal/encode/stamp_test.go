@@ -209,7 +209,7 @@ func TestNothingIsAllocatedPerRow(t *testing.T) {
 		}), most[f], "encode %s", f)
 
 		s = typedSchema(f)
-		e, b = newEncoder(t, f, s), backendtest.Block(s, typedRows(f))
+		e, b = newEncoder(t, f, s), backendtest.Block(s, typedRows(f, s))
 		buf, at = whole(e, b)
 		assert.LessOrEqual(t, testing.AllocsPerRun(10, func() {
 			at.Reset()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
@@ -37,9 +38,11 @@ import (
 // Every type, with NULLs and without, as libraries and servers read it. A value is nil, the int64 of rows.Vector.Ints, or
 // bytes.
 
-// typedSchema has every type that a format carries, but vectors; TestBytesOfEveryFormat has those without NULLs.
-func typedSchema(f batch.Format) rows.Schema {
-	lacks := []rows.Type{rows.Float32s}
+// typedSchema has every type that a format carries, but lists; TestBytesOfEveryFormat has those without NULLs.
+func typedSchema(f batch.Format) rows.Schema { return schemaWithout(f, rows.Float32s, rows.Arrays) }
+
+// schemaWithout has every type that a format carries, but some.
+func schemaWithout(f batch.Format, lacks ...rows.Type) rows.Schema {
 	if textOnly(f) {
 		lacks = append(lacks, rows.Bytes)
 	}
@@ -56,8 +59,8 @@ func typedSchema(f batch.Format) rows.Schema {
 func f4(f float32) int64 { return int64(math.Float32bits(f)) }
 func f8(f float64) int64 { return int64(math.Float64bits(f)) }
 
-// typedRows are rows of typedSchema: those that every server takes, and what only an encoder has to get right.
-func typedRows(f batch.Format) (all [][]any) {
+// typedRows are rows of a typed schema: those that every server takes, and what only an encoder has to get right.
+func typedRows(f batch.Format, s rows.Schema) (all [][]any) {
 	const at = 1_577_836_800_000_001
 	values := append(slices.Clone(backendtest.EveryValue),
 		map[string]any{
@@ -76,7 +79,6 @@ func typedRows(f batch.Format) (all [][]any) {
 		values[0]["words"], values[0]["mood"] = []byte("N"), []byte("sad")
 	}
 
-	s := typedSchema(f)
 	for _, n := range []int{len(values), 61, 64, 1000} { // words of NULLs, and bytes of them
 		for i := range n {
 			all = append(all, backendtest.EveryRow(s, values[i%len(values)], len(all)+1))
@@ -87,7 +89,11 @@ func typedRows(f batch.Format) (all [][]any) {
 
 // typed encodes the typed rows, in pieces.
 func typed(t testing.TB, f batch.Format) (rows.Schema, [][]any, []byte) {
-	s, values := typedSchema(f), typedRows(f)
+	return typedAs(t, f, typedSchema(f))
+}
+
+func typedAs(t testing.TB, f batch.Format, s rows.Schema) (rows.Schema, [][]any, []byte) {
+	values := typedRows(f, s)
 	block := func(rows [][]any) *rows.Block { return backendtest.Block(s, rows) }
 	buf, _ := whole(newEncoder(t, f, s), block(values[:3]), block(values[3:70]), block(values[70:]))
 	return s, values, buf
@@ -107,6 +113,8 @@ func asText(c rows.Column, v any) any {
 			return c.TextOf(x)
 		case rows.JSON:
 			return canonical(string(x))
+		case rows.Float32s, rows.Arrays:
+			return listText(c, x)
 		}
 		return string(x)
 	case int64:
@@ -125,6 +133,24 @@ func asText(c rows.Column, v any) any {
 		return c.Text(x)
 	}
 	return nil
+}
+
+// listText is a list as a JSON array of what asText returns of its elements.
+func listText(c rows.Column, value []byte) string {
+	list := []any{}
+	if c.Type == rows.Float32s {
+		for ; len(value) > 0; value = value[rows.FloatBytes:] {
+			list = append(list, asText(rows.Column{Type: rows.Float32}, int64(binary.LittleEndian.Uint32(value))))
+		}
+	} else {
+		one := rows.Vector{Type: c.Of.Type}
+		for len(value) > 0 {
+			value = one.TakeElement(value)
+			list = append(list, asText(*c.Of, one.At(0)))
+		}
+	}
+	text, _ := json.Marshal(list)
+	return string(text)
 }
 
 // canonical writes a JSON document in one way, with numbers as they are, but for the zeros at the end of a fraction,
@@ -326,29 +352,10 @@ func readParquet(t testing.TB, s rows.Schema, buf []byte) (got [][]any) {
 		n, err := reader.ReadRows(buf)
 		for _, row := range buf[:n] {
 			var values []any
-			for i, v := range row {
-				c := s.Columns[i]
-				switch {
-				case v.IsNull():
-					values = append(values, nil)
-				case v.Kind() == parquet.Boolean:
-					values = append(values, strconv.FormatBool(v.Boolean()))
-				case v.Kind() == parquet.Float:
-					values = append(values, strconv.FormatFloat(float64(v.Float()), 'g', -1, 32))
-				case v.Kind() == parquet.Double:
-					values = append(values, strconv.FormatFloat(v.Double(), 'g', -1, 64))
-				case c.Type == rows.Uint32:
-					values = append(values, asText(c, int64(v.Uint32())))
-				case c.Type == rows.Wide:
-					values = append(values, asText(c, v.ByteArray()))
-				case v.Kind() == parquet.Int32:
-					values = append(values, asText(c, int64(v.Int32())))
-				case v.Kind() == parquet.Int64:
-					values = append(values, asText(c, v.Int64()))
-				default:
-					values = append(values, string(v.ByteArray()))
-				}
-			}
+			row.Range(func(i int, of []parquet.Value) bool {
+				values = append(values, parquetText(s.Columns[i], of))
+				return true
+			})
 			got = append(got, values)
 		}
 		if errors.Is(err, io.EOF) {
@@ -357,6 +364,55 @@ func readParquet(t testing.TB, s rows.Schema, buf []byte) (got [][]any) {
 		require.NoError(t, err)
 	}
 	return got
+}
+
+// parquetText is asText of a column's values in a row: those of its elements, if it is a list.
+func parquetText(c rows.Column, values []parquet.Value) any {
+	v := values[0]
+	switch {
+	case c.Type.IsList():
+		return parquetListText(c, values)
+	case v.IsNull():
+		return nil
+	case v.Kind() == parquet.Boolean:
+		return strconv.FormatBool(v.Boolean())
+	case v.Kind() == parquet.Float:
+		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 64)
+	case v.Kind() == parquet.Double:
+		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
+	case c.Type == rows.Uint32:
+		return asText(c, int64(v.Uint32()))
+	case c.Type == rows.Wide:
+		return asText(c, v.ByteArray())
+	case v.Kind() == parquet.Int32:
+		return asText(c, int64(v.Int32()))
+	case v.Kind() == parquet.Int64:
+		return asText(c, v.Int64())
+	default:
+		return string(v.ByteArray())
+	}
+}
+
+func parquetListText(c rows.Column, values []parquet.Value) any {
+	empty, of := 0, rows.Column{Type: rows.Float32}
+	if c.Nullable {
+		empty = 1
+	}
+	if c.Of != nil {
+		of = *c.Of
+	}
+	if values[0].DefinitionLevel() < empty {
+		return nil
+	}
+
+	list := []any{}
+	for _, v := range values {
+		if v.DefinitionLevel() > empty {
+			list = append(list, parquetText(of, []parquet.Value{v}))
+		}
+	}
+	text, _ := json.Marshal(list)
+	return string(text)
 }
 
 func readColumns(t testing.TB, s rows.Schema, n int, buf []byte) (got [][]any) {
@@ -435,7 +491,8 @@ func randomRows(t testing.TB, random *rand.Rand) (string, rows.Schema, *rows.Blo
 // Derived columns of the new types are stamped as they are encoded.
 func TestTypesAreStamped(t *testing.T) {
 	for _, f := range uncompressed() {
-		s, values := typedSchema(f), typedRows(f)
+		s := typedSchema(f)
+		values := typedRows(f, s)
 		others := make([][]any, len(values))
 		for i, row := range values {
 			others[i] = append([]any{int64(9), bytes.Repeat([]byte{0x17}, 16), int64(0)}, row[3:]...)

@@ -24,6 +24,8 @@ func values() layout {
 				return text(c, "_binary'", "'", mysqlEscapes())
 			case c.Type.IsText():
 				return text(c, "'", "'", mysqlEscapes())
+			case c.Type == rows.Arrays:
+				return newJSONArrays(c, "'", mysqlEscapes())
 			}
 			return quoted.numeric(c, digits)
 		},

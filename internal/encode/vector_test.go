@@ -36,9 +36,7 @@ func TestVectors(t *testing.T) {
 		assert.Equal(t, want, string(buf), "%s", f)
 		assert.Panics(t, func() { whole(newEncoder(t, f, s), backendtest.Block(s, [][]any{{int64(1), value[:8]}})) }, "%s", f)
 	}
-	for _, f := range []batch.Format{batch.Parquet, batch.ColumnArrays} {
-		assert.ErrorContains(t, encode.Carries(f, s), "cannot carry column v of type vector")
-	}
+	assert.ErrorContains(t, encode.Carries(batch.ColumnArrays, s), "cannot carry column v of type vector")
 }
 
 // BenchmarkVectorsBesideDocuments makes batches of vectors and of documents in turns, and reports the ratio of the fastest rounds
@@ -48,7 +46,7 @@ func BenchmarkVectorsBesideDocuments(b *testing.B) {
 	require.NoError(b, err)
 	for _, dims := range []int{128, 768, 1536} {
 		for _, of := range []string{"{}", "{normalised: true}"} {
-			for _, format := range []batch.Format{batch.PGBinary, batch.PGText} {
+			for _, format := range []batch.Format{batch.PGBinary, batch.PGText, batch.Parquet} {
 				b.Run(fmt.Sprintf("%d/%s/%s", dims, of, format), func(b *testing.B) {
 					text := "version: 1\nname: v\ncolumns:\n  id: {type: bigint, sequence: {}}\n  v: {type: vector(%d), vector: %s}\n"
 					spec, err := dataset.ParseSpec("v.yaml", fmt.Appendf(nil, text, dims, of), nil)
@@ -77,15 +75,20 @@ func nanosecondsPerByte(b *testing.B, format batch.Format, d dataset.Dataset) fl
 	n := int(128 << 10 / d.Schema().MaxRowBytes())
 	e, err := encode.New(format, d.Schema(), encode.Options{})
 	require.NoError(b, err)
-	block, buf := rows.NewBlock(d.Schema()), make([]byte, 0, pieces*n*e.MaxRow()+100)
+	block, buf := rows.NewBlock(d.Schema()), make([]byte, 0, maxBytes(e, pieces*n))
 	var at encode.Offsets
 	d.Fill(block, 0, n)
 
 	began := time.Now()
+	if whole, is := e.(encode.PerBatch); is {
+		e = whole.ForBatch(pieces * n)
+	}
+	buf = e.AppendHead(buf)
 	for range pieces {
 		d.Fill(block, 0, n)
 		d.Derive(block, 0)
 		buf = e.AppendRows(buf, block, &at)
 	}
+	e.AppendTail(buf)
 	return float64(time.Since(began).Nanoseconds()) / float64(pieces*block.PayloadBytes())
 }

@@ -46,8 +46,11 @@ func (s Spec) contract(
 			}
 		}
 	}
+	carries := func(f batch.Format) error {
+		return cmp.Or(caps.Reads(f, d.Dataset.Schema()), d.Carries(f))
+	}
 	w := want{
-		Wish: s.Wish, rows: rows, workers: workers, carries: d.Carries,
+		Wish: s.Wish, rows: rows, workers: workers, carries: carries,
 		rowBytes: func(f batch.Format) int64 { return d.RowBytesIn(f, caps.MaxBytes > 0) }, // the longest have to fit it
 	}
 	c, warnings, err := w.negotiate(caps)
@@ -63,7 +66,7 @@ type want struct {
 	Wish
 	rows     int64 // of the whole run
 	workers  int
-	carries  func(batch.Format) error // nil if a format can carry the rows
+	carries  func(batch.Format) error // nil if a format can carry the rows, and the database reads them
 	rowBytes func(batch.Format) int64 // length of an encoded row
 }
 

@@ -430,3 +430,17 @@ func TestTypeThatTheDatabaseLacks(t *testing.T) {
 	spec.PayloadKind = "text"
 	require.NoError(t, spec.Check(caps))
 }
+
+// A format that the database does not read for a column is left for the next one, or refused if it is asked for.
+func TestFormatThatTheDatabaseRefuses(t *testing.T) {
+	caps := loader.Caps{
+		Formats: []batch.Format{batch.CSVGzip, batch.NDJSON},
+		Refuses: []loader.Refusal{
+			{Format: batch.CSV, Type: rows.Text, Why: "take another"}, {Format: batch.NDJSON, Type: rows.Text, Nulls: true},
+		},
+	}
+	spec := run.Spec{Dataset: "documents", PayloadKind: "text", Rows: 10, Wish: run.Wish{Method: "put"}}
+	require.NoError(t, spec.Check(caps), "ndjson")
+	spec.Wish.Format = batch.CSVGzip
+	require.EqualError(t, spec.Check(caps), "format csv.gz cannot carry the values of column payload here: take another")
+}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -33,6 +34,8 @@ type Caps struct {
 	PlainFiles bool
 	// Lacks are the types for which the database has no column that returns what was sent.
 	Lacks []rows.Type
+	// Refuses are what the database does not read in one of the formats.
+	Refuses []Refusal
 	// NoNulls reports whether the method cannot send a NULL.
 	NoNulls bool
 	Dedup   Dedup
@@ -63,6 +66,27 @@ type Caps struct {
 	// SoloBatchBytes is the default for one worker, and half of it for two, if that is more than DefaultBatchBytes:
 	// while few workers wait for the answer to claim and commit, nobody sends.
 	SoloBatchBytes int64
+}
+
+// Refusal is a type whose values a database does not read in a format, although both have it.
+type Refusal struct {
+	Format batch.Format
+	Type   rows.Type
+	Nulls  bool   // only if some values are NULL
+	Why    string // and what to do instead
+}
+
+// Reads returns why the database does not read a schema's rows in a format; nil if it does.
+func (c Caps) Reads(f batch.Format, s rows.Schema) error {
+	plain, _ := f.Compression()
+	for _, column := range s.Columns {
+		for _, r := range c.Refuses {
+			if r.Format == plain && r.Type == column.Type && (column.Nullable || !r.Nulls) {
+				return fmt.Errorf("format %s cannot carry the values of column %s here: %s", f, column.Name, r.Why)
+			}
+		}
+	}
+	return nil
 }
 
 // Delivery is the guarantee of a run, or the one that the user wants.

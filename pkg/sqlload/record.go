@@ -10,7 +10,6 @@ import (
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Recorder stands for a server without tables, for loader.Driver.Explain: a Conn that writes down what it is sent. A
@@ -348,7 +347,7 @@ func (e *emptyServer) Columns(_ context.Context, _ Conn, s *State, _ *Relation) 
 		}
 		if made := s.Types.made(c); made != nil {
 			is := ServerType{Name: made.Name, Params: ParseType(s.SQL(c)).Params}
-			if c.Type == rows.Arrays {
+			if made.Name == "[]" {
 				is.Name = s.Types.made(*c.Of).Name + "[]"
 			}
 			all = append(all, Column{loader.Column{Name: name, Nullable: c.Nullable}, is})

@@ -18,7 +18,7 @@ type Type struct {
 	Also []string
 	// SQL is the type in CREATE TABLE: a format for the length of a text, of raw bytes or of a vector, for digits and
 	// scale of a decimal number, for the digits of a time's seconds, for the list of an enum's labels, for the type of
-	// an array's elements. "" is a type that existing tables may have and terapush does not make.
+	// an array's elements, where the Name is "[]". "" is a type that existing tables may have and terapush does not make.
 	SQL string
 	// Check is the condition of a CHECK, in which %[1]s is the column and %[2]s the list of an enum's labels; "" is
 	// none.
@@ -33,8 +33,8 @@ type Type struct {
 	Least, Largest int64
 	// Unsigned: a difference below 0, from which row numbers may be computed, is an error there.
 	Unsigned bool
-	// Read is a format for reading a column in a query; "" is the column as it is. That of arrays has a second %s, for
-	// what reads an element e. It is taken from the row by which a column of this type of ours and this length would be
+	// Read is a format for reading a column in a query; "" is the column as it is. That of arrays may have a second
+	// %s, for what reads an element e. It is taken from the row by which a column of this type of ours and this length would be
 	// made.
 	Read string
 }
@@ -168,12 +168,12 @@ func (d Dialect) SQL(c rows.Column) string {
 		return c.SQL
 	case t == nil:
 		return ""
+	case !strings.Contains(t.SQL, "%"):
+		return t.SQL
 	case c.Type == rows.Arrays:
 		return fmt.Sprintf(t.SQL, d.SQL(*c.Of))
 	case strings.Contains(t.SQL, "%s"):
 		return fmt.Sprintf(t.SQL, d.literals(c.Labels))
-	case !strings.Contains(t.SQL, "%"):
-		return t.SQL
 	case c.Type.IsDecimal():
 		return fmt.Sprintf(t.SQL, c.Digits, c.Scale)
 	}
@@ -257,10 +257,8 @@ func (all Types) Take(have ServerType, want rows.Column, computed bool) bool {
 	if have.without(want.Labels) != "" {
 		return false
 	}
-	if want.Type == rows.Arrays {
-		of, is := all.element(have)
-		made := all.made(want)
-		return is && made != nil && all.made(*want.Of).Name == of.Name && all.Take(of, *want.Of, false)
+	if of, is := all.element(have); is && want.Type == rows.Arrays {
+		return all.made(want) != nil && all.made(*want.Of).Name == of.Name && all.Take(of, *want.Of, false)
 	}
 	return slices.ContainsFunc(all, func(t Type) bool {
 		named := t.Name == have.Name || slices.Contains(t.Also, have.Name)

@@ -65,6 +65,12 @@ func TestTypes(t *testing.T) {
 	assert.False(t, types.Take(ServerType{Name: "varchar"}, array(text(9)), false))
 	assert.False(t, types.Take(ServerType{Name: "varchar[]", Params: []int{8}}, array(text(9)), false))
 
+	types[len(types)-1] = Type{Ours: rows.Arrays, Name: "json", SQL: "JSON"}
+	assert.Equal(t, "JSON", (Dialect{Types: types}).SQL(array(text(9))))
+	assert.Equal(t, "c", types.read(array(text(9)), "c"))
+	assert.True(t, types.Take(ServerType{Name: "json"}, array(text(9)), false))
+	assert.False(t, types.Take(ServerType{Name: "varchar"}, array(text(9)), false))
+
 	money := rows.Column{Type: rows.Decimal, Digits: 15, Scale: 2}
 	for _, params := range [][]int{{15, 2}, {38, 2}} {
 		assert.True(t, types.Take(ServerType{Name: "decimal", Params: params}, money, false), params)

@@ -3,6 +3,7 @@ package sqlload
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -76,6 +77,7 @@ func readFixed(c rows.Column, text string) (int64, error) {
 		if err == nil {
 			return n, nil
 		}
+		text = strings.TrimSuffix(text, "+00:00")  // in JSON, a moment is as it was sent
 		at, err := time.Parse(time.DateTime, text) // accepts a fraction after the seconds, too
 		return at.UnixMicro(), err
 	case rows.Time:
@@ -118,22 +120,16 @@ func readVector(text []byte) ([]byte, error) {
 	return text[:n], err
 }
 
-// readArray reads PostgreSQL's text of an array, {1,NULL,"a \"b\""}, of elements of a type.
+// readArray reads the text of an array of elements of a type: PostgreSQL's, {1,NULL,"a \"b\""}, or JSON's.
 func (d Dialect) readArray(of rows.Column, text []byte) (value []byte, err error) {
-	inner, opened := bytes.CutPrefix(text, []byte("{"))
-	inner, closed := bytes.CutSuffix(inner, []byte("}"))
-	if !opened || !closed {
-		return nil, fmt.Errorf("%.40q is no array", text)
+	elements, err := splitArray(text)
+	if err != nil {
+		return nil, err
 	}
 
 	value = []byte{}
 	one := rows.Vector{Type: of.Type, Ints: []int64{0}, Ends: []uint32{0}}
-	for len(inner) > 0 {
-		element, rest, err := cutElement(inner)
-		if err != nil {
-			return nil, err
-		}
-		inner = rest
+	for _, element := range elements {
 		found, err := d.readValue(of, element)
 		if err != nil {
 			return nil, err
@@ -154,6 +150,50 @@ func (d Dialect) readArray(of rows.Column, text []byte) (value []byte, err error
 		value = rows.AppendElement(value, &one, 0)
 	}
 	return value, nil
+}
+
+// splitArray returns the texts of an array's elements; nil is a NULL.
+func splitArray(text []byte) (elements [][]byte, err error) {
+	if bytes.HasPrefix(text, []byte("[")) {
+		return splitJSON(text)
+	}
+	inner, opened := bytes.CutPrefix(text, []byte("{"))
+	inner, closed := bytes.CutSuffix(inner, []byte("}"))
+	if !opened || !closed {
+		return nil, fmt.Errorf("%.40q is no array", text)
+	}
+
+	for len(inner) > 0 {
+		element, rest, err := cutElement(inner)
+		if err != nil {
+			return nil, err
+		}
+		elements, inner = append(elements, element), rest
+	}
+	return elements, nil
+}
+
+// splitJSON is splitArray of JSON.
+func splitJSON(text []byte) (elements [][]byte, err error) {
+	var all []json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%.40q is no array: %w", text, err)
+	}
+
+	for _, element := range all {
+		switch {
+		case string(element) == "null":
+			element = nil
+		case element[0] == '"':
+			var s string
+			if err := json.Unmarshal(element, &s); err != nil {
+				return nil, err
+			}
+			element = []byte(s)
+		}
+		elements = append(elements, element)
+	}
+	return elements, nil
 }
 
 // cutElement cuts the first element of an array's text off; nil is a NULL.

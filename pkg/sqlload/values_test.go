@@ -158,7 +158,8 @@ func TestReadValues(t *testing.T) {
 		{rows.Bool, "t", int64(1)}, {rows.Bool, "FALSE", int64(0)}, {rows.Bool, "1", int64(1)},
 		{rows.Float64, "1e300", int64(math.Float64bits(1e300))}, {rows.Float64, "x3fe0000000000000", int64(math.Float64bits(0.5))},
 		{rows.Float32, "0.10000000149011612", int64(math.Float32bits(0.1))}, {rows.Float32, "x3fb99999a0000000", int64(math.Float32bits(0.1))},
-		{rows.TimestampTZ, "1970-01-01 00:00:00.000001", int64(1)}, {rows.Int16, "-32768", int64(-32768)},
+		{rows.TimestampTZ, "1970-01-01 00:00:00.000001", int64(1)},
+		{rows.TimestampTZ, "1970-01-01 00:00:00.000001+00:00", int64(1)}, {rows.Int16, "-32768", int64(-32768)},
 		{rows.JSON, "{}", []byte("{}")},
 		{rows.Float32s, "[1, -0.5]", []byte("\x00\x00\x80\x3f\x00\x00\x00\xbf")}, {rows.Float32s, "0000803F000000BF", []byte("\x00\x00\x80\x3f\x00\x00\x00\xbf")},
 	} {
@@ -172,12 +173,13 @@ func TestReadValues(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{}`: "", `{NULL,"NULL"}`: "\xff\xff\xff\xff\x04\x00\x00\x00NULL", `{"a\"\\,",b c}`: "\x04\x00\x00\x00a\"\\,\x03\x00\x00\x00b c",
+		`[]`: "", `[null, "null", "a\"\u00fc"]`: "\xff\xff\xff\xff\x04\x00\x00\x00null\x04\x00\x00\x00a\"ü",
 	} {
 		got, err := Dialect{}.readValue(rows.Column{Type: rows.Arrays, Of: &rows.Column{Type: rows.Text}}, []byte(text))
 		require.NoError(t, err, text)
 		require.Equal(t, []byte(want), got, text)
 	}
-	for _, bad := range []string{"", "{", `{"a}`, `{x}`} {
+	for _, bad := range []string{"", "{", `{"a}`, `{x}`, "[1", "[x]", "[1.5]", "[[1]]"} {
 		_, err := Dialect{}.readValue(rows.Column{Type: rows.Arrays, Of: &rows.Column{Type: rows.Int32}}, []byte(bad))
 		require.Error(t, err, bad)
 	}

@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -58,7 +59,10 @@ a new table. An existing column may also be
 In MySQL a timestamptz is from 1970 to 2038, and a decimal has at most 30 digits after the point. OceanBase's LOAD DATA reads
 an empty text in the last column as NULL, so a run whose last column may have either is refused. PostgreSQL needs pgvector
 for vectors; of MySQL's family only MySQL, by load-data, and TiDB have them, the latter with a vector index only where TiFlash
-is, which was not run. Only PostgreSQL and YugabyteDB have arrays.
+is, which was not run. Databend takes vectors that are NULL in Parquet only by stage-load.
+
+The elements of arrays are numbers of up to 18 digits, booleans, texts, uuids, dates, timestamps, and raw bytes in Parquet
+and to PostgreSQL. MySQL and its family keep arrays as JSON. In csv they are texts, as PostgreSQL reads them.
 
 In Oracle an existing NUMBER of any length takes integers whose values fit, and a VARCHAR2 takes char, enum, json and uuid.
 An empty text is NULL there, so a column may have one or the other; -0 is refused, since the server makes 0 of it.
@@ -144,19 +148,19 @@ func cells(formats []batch.Format) (text string) {
 // row writes what is of a column's type.
 func (p *typesPage) row(s server, caps loader.Caps, formats []batch.Format, c rows.Column, column string) {
 	name := dataset.TypeName(c)
-	if c.Type == rows.Wide && c.Scale == 0 {
+	if c.Type == rows.Wide && c.Scale == 0 || c.Type == rows.Arrays && c.Of.Type != rows.Text {
 		return
 	}
+	c.Nullable = false // see typesHead
 	fmt.Fprintf(p, "| %s | %s |", name, column)
 	for _, f := range formats {
-		err := encode.Carries(f, rows.Schema{Columns: []rows.Column{c}})
+		one := rows.Schema{Columns: []rows.Column{c}}
+		err := cmp.Or(encode.Carries(f, one), caps.Reads(f, one))
 		switch {
 		case slices.Contains(caps.Lacks, c.Type):
 			fmt.Fprintf(p, " refused %d |", p.reason("The database has no column that gives the values back as they were sent, or none has been tried."))
 		case err != nil:
 			fmt.Fprintf(p, " refused %d |", p.reason(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "encode: "), " of column "+c.Name, "")))
-		case c.Type == rows.Float32s && strings.HasPrefix(s.url, "s3:"): // no reader knows the type
-			p.WriteString(" not run |")
 		case c.Type == rows.Float32s && f == batch.Values:
 			fmt.Fprintf(p, " refused %d |", p.reason("MySQL's VECTOR takes no text: take load-data. TiDB's does."))
 		default:
@@ -177,7 +181,8 @@ func (p *typesPage) reason(text string) int {
 }
 
 // definition is that of the column of column.
-var definition = regexp.MustCompile(`(?i)\bthe_column\W? (\w[\w ]*?(?:\([^)]*\))?[\w ]*?)(?: NOT NULL| NULL| CHECK|[,)\n]|$)`)
+var definition = regexp.MustCompile(
+	`(?i)\bthe_column\W? (\w[\w ]*?(?:\([^)]*\))?[\w ]*?(?:\[\])?)(?: NOT NULL| NULL| CHECK|[,)\n]|$)`)
 
 // column returns the type in the CREATE TABLE that a run would send.
 func (p *typesPage) column(driver loader.Driver, target loader.Target, c rows.Column) string {

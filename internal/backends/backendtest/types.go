@@ -55,11 +55,32 @@ func EveryType(lacks ...rows.Type) rows.Schema {
 		},
 		Number: []rows.Term{{Times: 1}},
 	}
-	s.Columns = slices.DeleteFunc(s.Columns, func(c rows.Column) bool { return slices.Contains(lacks, c.Type) })
 	for i := range s.Columns {
 		s.Columns[i].Nullable = !s.Columns[i].Derived
 	}
+	last := len(s.Columns) - 1
+	s.Columns = slices.Insert(s.Columns, last, arraysOf(s.Columns[3:])...)
+	s.Columns = slices.DeleteFunc(s.Columns, func(c rows.Column) bool {
+		return slices.Contains(lacks, c.Type) || c.Type == rows.Arrays && slices.Contains(lacks, c.Of.Type)
+	})
 	return s
+}
+
+// allOf begins the names of columns of arrays, whose elements are those of another column.
+const allOf = "all_"
+
+// arraysOf returns a column of arrays for each that can be an element. They have an element for each of EveryValue.
+func arraysOf(columns []rows.Column) (arrays []rows.Column) {
+	for _, c := range columns {
+		if !c.Type.IsElement() {
+			continue
+		}
+		array := rows.Column{Name: allOf + c.Name, Type: rows.Arrays, MaxBytes: len(EveryValue) * int(4+c.MaxSize()), Nullable: true}
+		c.Name = ""
+		array.Of = &c
+		arrays = append(arrays, array)
+	}
+	return arrays
 }
 
 // EveryValue has values of EveryType's drawn columns by their names, as rows.Vector.At returns them; nil where they are
@@ -115,9 +136,32 @@ func EveryRow(s rows.Schema, value map[string]any, number int) []any {
 			row[c] = int64(1_774_747_800_000_000 + number)
 		default:
 			row[c] = value[column.Name]
+			if name, is := strings.CutPrefix(column.Name, allOf); is {
+				row[c] = everyArray(*column.Of, name, number)
+			}
 		}
 	}
 	return row
+}
+
+// everyArray is the value of a row in a column of arrays: all values of the column of a name, none of them, or NULL.
+func everyArray(of rows.Column, name string, number int) any {
+	switch number % 3 {
+	case 1:
+		return []byte{}
+	case 2:
+		return nil
+	}
+	var values [][]any
+	for _, value := range EveryValue {
+		values = append(values, []any{value[name]})
+	}
+	all := Block(rows.Schema{Columns: []rows.Column{of}}, values)
+	array := []byte{}
+	for i := range values {
+		array = rows.AppendElement(array, &all.Columns[0], i)
+	}
+	return array
 }
 
 // Block fills a block with rows. A column has a map of NULLs only where it has a NULL.
@@ -158,6 +202,10 @@ var typesBatches atomic.Int64
 func (s Tables) Types(t *testing.T, lacks []rows.Type, changes ...string) {
 	const n = 130
 	schema := EveryType(lacks...)
+	schema.Columns = slices.DeleteFunc(schema.Columns, func(c rows.Column) bool { // arrays of bytes, but for few formats
+		one := rows.Schema{Columns: []rows.Column{c}}
+		return c.Type == rows.Arrays && encode.Carries(s.Preparation.Contract.Format, one) != nil
+	})
 	all := make([][]any, n)
 	for i := range all {
 		all[i] = EveryRow(schema, EveryValue[i%len(EveryValue)], i)

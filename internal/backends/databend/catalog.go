@@ -48,6 +48,9 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 			if column.Generated != "" {
 				column.Default = ""
 			}
+			if array, is := arrayType(column.Type); is {
+				column.Is = array
+			}
 			is := strings.ToUpper(column.Type)
 			text := is == "VARCHAR" || is == "STRING"
 			column.NoEmpty, column.NoNull = !text, text && !column.Nullable

@@ -85,12 +85,14 @@ func capsOf(method string) loader.Caps {
 		Atomic:            true,
 		DefaultBatchBytes: 64 << 20,
 		Lacks:             types.Lacks(),
+		Refuses:           []loader.Refusal{arraysInCSV, nullVectors},
 	}
 	switch method {
 	case methodInsertNoPresign: // users' files go in by COPY, which remembers names: see records.go
 		c.Files, c.PlainFiles = []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet}, true
 	case methodStageLoad:
 		c.Staged, c.Commits, c.DefaultGroupBytes = true, 2, 1<<30
+		c.Refuses = []loader.Refusal{arraysInCSV} // see statements.fromParquet
 		c.DefaultBatchBytes, c.MaxGroupBatches = 32<<20, maxFiles
 		c.Formats = append(c.Formats, batch.CSVGzip, batch.CSVZstd, batch.NDJSONGzip, batch.NDJSONZstd)
 	}

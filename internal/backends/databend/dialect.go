@@ -1,10 +1,13 @@
 package databend
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
@@ -77,8 +80,38 @@ var types = sqlload.Types{
 	{Ours: rows.Char, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.Enum, Name: "varchar", SQL: "VARCHAR"},
 	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP", Read: whole},
-	{
-		Ours: rows.Float32s, Name: "vector", SQL: "VECTOR(%d)", Most: 4096, Fits: sqlload.SameDims,
-		Read: "CAST(CAST(%s AS VARIANT) AS VARCHAR)",
-	},
+	{Ours: rows.Float32s, Name: "vector", SQL: "VECTOR(%d)", Most: 4096, Fits: sqlload.SameDims, Read: inJSON},
+	{Ours: rows.Arrays, Name: "[]", SQL: "ARRAY(%s)", Read: inJSON},
+}
+
+// inJSON is a list as JSON, whose numbers have all their digits.
+const inJSON = "CAST(CAST(%[1]s AS VARIANT) AS VARCHAR)"
+
+// What the server does not read in a format (tried on 1.2.895).
+var (
+	arraysInCSV = loader.Refusal{
+		Format: batch.CSV, Type: rows.Arrays, Why: "it has PostgreSQL's {1,2}, and Databend reads [1,2]: use ndjson or parquet",
+	}
+	nullVectors = loader.Refusal{
+		Format: batch.Parquet, Type: rows.Float32s, Nulls: true,
+		Why: "Databend makes no VECTOR of a NULL: use csv or ndjson, --method stage-load, or remove nulls from the dataset's file",
+	}
+)
+
+// elementNames are the types of elements that the catalog writes in another way than those of columns.
+var elementNames = map[string]string{
+	"int64": "bigint", "int32": "int", "int16": "smallint", "int8": "tinyint", "uint64": "bigint unsigned",
+	"uint32": "int unsigned", "uint16": "smallint unsigned", "uint8": "tinyint unsigned",
+	"float64": "double", "float32": "float", "string": "varchar",
+}
+
+// arrayType reads ARRAY(DECIMAL(9, 2)) as sqlload has arrays; is reports whether it is one.
+func arrayType(text string) (array sqlload.ServerType, is bool) {
+	element, is := strings.CutPrefix(strings.ToLower(text), "array(")
+	if !is {
+		return array, false
+	}
+	array = sqlload.ParseType(strings.TrimSuffix(element, ")"))
+	array.Name = cmp.Or(elementNames[array.Name], array.Name) + "[]"
+	return array, true
 }

@@ -169,7 +169,7 @@ func (s *recordsSession) copyRecords(stage, path string, b *batch.Batch) string 
 	for i, name := range b.Layout.Columns {
 		columns[i] = quote(name)
 	}
-	return s.copyFiles(stage, strings.Join(columns, ", "), []string{path}, recordFormat(b.Format)) + " PURGE = true"
+	return s.copyFiles("@"+stage, strings.Join(columns, ", "), []string{path}, recordFormat(b.Format)) + " PURGE = true"
 }
 
 var (

@@ -119,12 +119,35 @@ func (s statements) insertAttached() string {
 // copyInto loads files by name: a pattern would load other files too. FORCE would load a file twice, and with PURGE the
 // server would not remember it: files are removed when the group is known to be in.
 func (s statements) copyInto(stage string, files []string, f batch.Format) string {
-	return s.copyFiles(stage, s.Columns(s.Schema), files, fileFormat(f))
+	from := "@" + stage
+	if f == batch.Parquet {
+		from = s.fromParquet(from)
+	}
+	return s.copyFiles(from, s.Columns(s.Schema), files, fileFormat(f))
 }
 
-func (s statements) copyFiles(stage, columns string, files []string, format string) string {
-	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
-		s.Table, columns, stage, literals(files), format)
+// fromParquet is where COPY takes the columns from. It makes a VECTOR of an array by itself, but not of a NULL, which has no
+// numbers: "Array value cast to a vector has incorrect dimension", whatever is around that cast (1.2.895).
+func (s statements) fromParquet(stage string) string {
+	values, differ := make([]string, len(s.Schema.Columns)), false
+	for i, c := range s.Schema.Columns {
+		values[i] = s.Column(c.Name)
+		if c.Type == rows.Float32s && c.Nullable {
+			zeros := strings.TrimSuffix(strings.Repeat("0,", c.Dims()), ",")
+			values[i] = fmt.Sprintf("IF(%[1]s IS NULL, NULL, CAST(IF(%[1]s IS NULL, [%[2]s], %[1]s) AS %[3]s))",
+				values[i], zeros, s.SQL(c))
+			differ = true
+		}
+	}
+	if !differ {
+		return stage
+	}
+	return fmt.Sprintf("(SELECT %s FROM %s)", strings.Join(values, ", "), stage)
+}
+
+func (s statements) copyFiles(from, columns string, files []string, format string) string {
+	return fmt.Sprintf("COPY INTO %s (%s) FROM %s FILES = (%s) %s ON_ERROR = abort",
+		s.Table, columns, from, literals(files), format)
 }
 
 func (s statements) deleteRows(r loader.KeyRange) string {

@@ -47,6 +47,7 @@ var keyTypes = sqlload.Types{
 	{Ours: rows.Bytes, SQL: "VARBINARY(%d)", Most: 3072},
 	{Ours: rows.JSON},
 	{Ours: rows.Float32s},
+	{Ours: rows.Arrays},
 }
 
 // types are those of the flavour. SingleStore's others are not known well enough: no server has been asked.
@@ -120,6 +121,7 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.UUID, Name: "binary", Fits: func(params []int, _ rows.Column) bool { return slices.Equal(params, []int{rows.UUIDBytes}) }},
 	{Ours: rows.JSON, Name: "json", SQL: "JSON"},
 	{Ours: rows.JSON, Name: "longtext", Also: texts, Fits: sqlload.LongEnough},
+	{Ours: rows.Arrays, Name: "json", Also: texts[:1], SQL: "JSON"},
 	{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s) CHARACTER SET utf8mb4"},
 	{Ours: rows.Enum, Name: "longtext", Also: append([]string{"char"}, texts...), Fits: sqlload.LongEnough},
 	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP(%d)", Fits: sqlload.SecondDigits(0)},

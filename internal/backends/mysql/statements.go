@@ -91,7 +91,8 @@ func (s statements) loadedColumns(charset string) (columns, set string) {
 			value = "UNHEX(REPLACE(%s, '-', ''))"
 		case c.Type == rows.Float32s && s.flavour == mySQL:
 			value = "STRING_TO_VECTOR(%s)"
-		case charset == "binary" && (c.Type == rows.JSON || c.SQL != "" || c.Type == rows.UUID && s.flavour == mariaDB):
+		case charset != "binary":
+		case c.Type == rows.JSON, c.Type == rows.Arrays, c.SQL != "", c.Type == rows.UUID && s.flavour == mariaDB:
 			value = "CONVERT(%s USING utf8mb4)"
 		}
 		if value != "" {

@@ -1,7 +1,7 @@
 """Reads a file as other programs do: readers.py pyarrow|duckdb parquet|csv|ndjson FILE COLUMNS
 
-COLUMNS is a JSON object of names and DuckDB's types. Every row is printed as a JSON array of texts and nulls, bytes as
-hexadecimal digits."""
+COLUMNS is a JSON object of names and DuckDB's types. Every row is printed as a JSON array of texts, nulls and arrays of
+them, bytes as hexadecimal digits."""
 import datetime
 import json
 import sys
@@ -18,6 +18,8 @@ def moment(micros):
 def text(value, kind):
     if value is None:
         return None
+    if kind.endswith("[]"):
+        return [text(v, kind.removesuffix("[]")) for v in value]
     if kind.startswith("TIMESTAMP"):
         return moment(value)
     if kind == "TIME":
@@ -37,8 +39,11 @@ def pyarrow_rows():
 
     table = pq.read_table(path)
     for i, name in enumerate(columns):
-        if pa.types.is_timestamp(table.schema.field(i).type):
+        kind = table.schema.field(i).type
+        if pa.types.is_timestamp(kind):
             table = table.set_column(i, name, table.column(i).cast(pa.int64()))
+        if pa.types.is_list(kind) and pa.types.is_timestamp(kind.value_type):
+            table = table.set_column(i, name, table.column(i).cast(pa.list_(pa.int64())))
     return zip(*(column.to_pylist() for column in table.columns))
 
 
@@ -52,8 +57,16 @@ def duckdb_rows():
         f"allow_quoted_nulls=false, new_line='\\n', columns={fields})",
         "ndjson": f"read_json('{path}', format='newline_delimited', columns={fields})",
     }[form]
-    shown = (f"epoch_us({name})" if kind.startswith("TIMESTAMP") else name for name, kind in columns.items())
-    return duckdb.sql(f"SELECT {', '.join(shown)} FROM {source}").fetchall()
+    shown = ", ".join(in_micros(name, kind) for name, kind in columns.items())
+    return duckdb.sql(f"SELECT {shown} FROM {source}").fetchall()
+
+
+def in_micros(name, kind):
+    if not kind.startswith("TIMESTAMP"):
+        return name
+    if kind.endswith("[]"):
+        return f"list_transform({name}, lambda x: epoch_us(x))"
+    return f"epoch_us({name})"
 
 
 for row in {"pyarrow": pyarrow_rows, "duckdb": duckdb_rows}[reader]():
