@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Format is how rows look in the body of a load.
@@ -39,7 +42,7 @@ func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
 		columns = t.Schema.Names()
 	}
 	var (
-		records [][]any // in the order of the columns: string, int64 or nil
+		records [][]any // in the order of the columns: string, int64, the bytes of a value, or nil
 		err     error
 	)
 	switch f.Kind {
@@ -52,7 +55,7 @@ func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
 	case NDJSON:
 		records, err = readNDJSON(columns, data)
 	case Parquet:
-		records, err = readParquet(columns, data)
+		records, err = t.readParquet(columns, data)
 	case Values:
 		records, err = readValues(data)
 	default:
@@ -69,8 +72,6 @@ func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
 	}
 	return all, nil
 }
-
-var uuidShape = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func (t *Table) row(columns []string, record []any) (Row, error) {
 	if len(record) != len(columns) {
@@ -159,7 +160,7 @@ func readNDJSON(columns []string, data []byte) (records [][]any, err error) {
 	}
 }
 
-func readParquet(columns []string, data []byte) (records [][]any, err error) {
+func (t *Table) readParquet(columns []string, data []byte) (records [][]any, err error) {
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -179,11 +180,14 @@ func readParquet(columns []string, data []byte) (records [][]any, err error) {
 		for _, row := range buffer[:n] {
 			record := make([]any, len(columns))
 			for _, v := range row {
-				value, err := parquetValue(v)
-				if err != nil {
+				at := to[v.Column()]
+				var of rows.Column
+				if i := t.Index(columns[at]); i >= 0 {
+					of = t.Schema.Columns[i]
+				}
+				if record[at], err = parquetValue(of, v); err != nil {
 					return nil, err
 				}
-				record[to[v.Column()]] = value
 			}
 			records = append(records, record)
 		}
@@ -198,18 +202,29 @@ func readParquet(columns []string, data []byte) (records [][]any, err error) {
 
 // parquetValue returns days, microseconds and decimals as the integers that the file has: terapush writes no other
 // units.
-func parquetValue(v parquet.Value) (any, error) {
+func parquetValue(c rows.Column, v parquet.Value) (any, error) {
+	if v.IsNull() {
+		return nil, nil
+	}
 	switch v.Kind() {
 	case parquet.Int32:
+		if c.Type.IsUnsigned() {
+			return int64(v.Uint32()), nil
+		}
 		return int64(v.Int32()), nil
 	case parquet.Int64:
 		return v.Int64(), nil
-	case parquet.ByteArray, parquet.FixedLenByteArray:
+	case parquet.Boolean:
+		return parseBool(strconv.FormatBool(v.Boolean()))
+	case parquet.Float:
+		return int64(math.Float32bits(v.Float())), nil
+	case parquet.Double:
+		return int64(math.Float64bits(v.Double())), nil
+	case parquet.ByteArray:
 		return string(v.ByteArray()), nil
+	case parquet.FixedLenByteArray:
+		return bytes.Clone(v.ByteArray()), nil
 	default:
-		if v.IsNull() {
-			return nil, nil
-		}
 		return nil, fmt.Errorf("a Parquet value of kind %v", v.Kind())
 	}
 }

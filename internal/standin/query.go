@@ -174,12 +174,15 @@ func (t *Table) numbers(condition string) (numbers map[int64]bool, known bool) {
 	return numbers, len(numbers) > 0
 }
 
-// number reads a row number: as such, as the digits of a text key, or as the time of a timestamp key.
+// number reads a row number: as such, as the digits of a text key, as the time of a timestamp key, or in a UUID.
 func (t *Table) number(text string) (n int64, known bool) {
 	text = strings.Trim(strings.TrimPrefix(text, "TIMESTAMP "), "'")
 	if t.Schema.TimeKey() {
 		at, err := time.Parse(timestampLayout, text)
 		return at.UnixMicro() - t.Schema.Number[0].Minus, err == nil
+	}
+	if strings.Contains(text, "-") && t.Schema.Number[0].Hex {
+		return spelt(rows.Column{Type: rows.Text}, []byte(text), true)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil

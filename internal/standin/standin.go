@@ -6,10 +6,12 @@ package standin
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -54,14 +56,7 @@ func NewTable(name string, columns []Column, key ...string) *Table {
 	for _, c := range columns {
 		t.Schema.Columns = append(t.Schema.Columns, columnOf(c))
 	}
-	for _, s := range datasets() {
-		missing := func(c rows.Column) bool { return t.Column(c.Name) == nil }
-		if len(columns) == len(s.Columns) && !slices.ContainsFunc(s.Columns, missing) {
-			t.Schema = s
-			t.Schema.Columns = slices.Clone(s.Columns)
-			break
-		}
-	}
+	t.HoldRowsOf(datasets())
 	for i, c := range t.Schema.Columns { // documents have either
 		kind := t.Column(c.Name).Type
 		if c.Type == rows.Bytes && (strings.Contains(kind, "CHAR") || strings.Contains(kind, "STRING")) {
@@ -69,6 +64,18 @@ func NewTable(name string, columns []Column, key ...string) *Table {
 		}
 	}
 	return t
+}
+
+// HoldRowsOf gives the table the first of some schemas whose columns it has, if it has those of any.
+func (t *Table) HoldRowsOf(schemas []rows.Schema) {
+	for _, s := range schemas {
+		missing := func(c rows.Column) bool { return t.Column(c.Name) == nil }
+		if len(t.Columns) == len(s.Columns) && !slices.ContainsFunc(s.Columns, missing) {
+			t.Schema = s
+			t.Schema.Columns = slices.Clone(s.Columns)
+			return
+		}
+	}
 }
 
 // columnOf returns a column as a dataset would have it. Types that no dataset has are texts.
@@ -149,18 +156,34 @@ func (t *Table) Row(values []any) (Row, error) {
 	for _, term := range t.Schema.Number {
 		n, is := values[term.Column].(int64)
 		if text, variable := values[term.Column].([]byte); variable {
-			parsed, ok := new(big.Int).SetString(string(text), 10)
-			if is = ok && parsed.IsInt64(); is {
-				n = parsed.Int64()
-			}
+			n, is = spelt(t.Schema.Columns[term.Column], text, term.Hex)
 		}
 		if !is {
 			name := t.Schema.Columns[term.Column].Name
 			return Row{}, fmt.Errorf("column %s of the row's number is %v", name, values[term.Column])
 		}
-		r.Number += (n - term.Minus) * term.Times
+		n -= term.Minus
+		if term.Stride > 0 {
+			n = rows.Scatter(n, term.Stride)
+		}
+		r.Number += n * term.Times
 	}
 	return r, nil
+}
+
+// spelt returns the number that a text or a UUID spells: its digits, or the last 15 of its hexadecimal ones.
+func spelt(c rows.Column, value []byte, isHex bool) (n int64, is bool) {
+	const last, bits = 15, 64
+	digits, base := string(value), 10
+	if isHex {
+		if c.Type == rows.UUID {
+			digits = hex.EncodeToString(value)
+		}
+		digits, base = strings.ReplaceAll(digits, "-", ""), 16
+		digits = digits[max(len(digits)-last, 0):]
+	}
+	n, err := strconv.ParseInt(digits, base, bits)
+	return n, err == nil
 }
 
 // Counts tells how often every row number is there: proof that each row arrived exactly once.
@@ -191,7 +214,7 @@ func (t *Table) buckets(g loader.Grouping) []loader.Bucket {
 		}
 		for _, m := range t.Schema.Measures() {
 			if g.Measures {
-				b.Measures = append(b.Measures, big.NewInt(m.Value(r.Values[m.Column])))
+				b.Measures = append(b.Measures, measured(m, t.Schema.Columns[m.Column], r.Values[m.Column]))
 			}
 		}
 		if others, is := found[b.Number]; is {
@@ -200,4 +223,16 @@ func (t *Table) buckets(g loader.Grouping) []loader.Bucket {
 		found[b.Number] = b
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b loader.Bucket) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// measured is what a value adds to a measure.
+func measured(m rows.Measure, c rows.Column, value any) *big.Int {
+	if text, is := value.([]byte); is && c.Type == rows.Wide && m.Of == rows.Number {
+		return rows.BigOf(text)
+	}
+	n := big.NewInt(m.Value(value))
+	if v, is := value.(int64); is && c.Type == rows.Uint64 && m.Of == rows.Number {
+		n.SetUint64(uint64(v))
+	}
+	return n
 }
