@@ -47,7 +47,7 @@ func (s Spec) contract(
 		}
 	}
 	w := want{
-		Wish: s.Wish, rows: rows, workers: workers, carries: d.Carries,
+		Wish: s.Wish, rows: rows, workers: workers, carries: func(f batch.Format) error { return carries(f, caps, d) },
 		rowBytes: func(f batch.Format) int64 { return d.RowBytesIn(f, caps.MaxBytes > 0) }, // the longest have to fit it
 	}
 	c, warnings, err := w.negotiate(caps)
@@ -56,6 +56,16 @@ func (s Spec) contract(
 		return w.negotiate(caps)
 	}
 	return c, warnings, err
+}
+
+// carries returns why a format cannot carry the rows to a database; nil if it can.
+func carries(f batch.Format, caps loader.Caps, d source.Data) error {
+	for _, c := range d.Dataset.Schema().Columns {
+		if slices.Contains(caps.LacksIn[f], c.Type) {
+			return fmt.Errorf("the database reads column %s of type %s otherwise in format %s: use another format", c.Name, c.Type, f)
+		}
+	}
+	return d.Carries(f)
 }
 
 // want is what the user asks of a method, and what is known of the rows.

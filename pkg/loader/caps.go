@@ -33,6 +33,8 @@ type Caps struct {
 	PlainFiles bool
 	// Lacks are the types for which the database has no column that returns what was sent.
 	Lacks []rows.Type
+	// LacksIn are those that the database reads otherwise in one of the formats.
+	LacksIn map[batch.Format][]rows.Type
 	// NoNulls reports whether the method cannot send a NULL.
 	NoNulls bool
 	Dedup   Dedup

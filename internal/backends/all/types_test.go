@@ -40,7 +40,7 @@ Which types of [datasets](DATASETS.md) each database and format takes, and what 
 from the type tables of the back-ends.
 
 - **real server**: values of every kind and NULLs went in and came back unchanged, and their sums were compared;
-- **stand-in**: the same with the built-in datasets and a server of our own, written from the manual;
+- **stand-in**: the same with a server of our own, written from the manual;
 - **not run**: written from the manual; no server was available.
 
 A number after *refused* refers to a reason below. Compressed formats take what the plain ones take. *Column* is the type in
@@ -50,6 +50,7 @@ a new table. An existing column may also be
 - MySQL and its family: a wider integer, or a narrower one if all values fit; any text for json, enum and char; BINARY(16)
   by ` + "`load-data`" + `, or MariaDB's UUID, for a uuid;
 - Databend: a wider integer of the same sign;
+- Doris: a wider integer, or a TINYINT if all values fit; any text for json, enum, char and uuid;
 - anywhere ` + "`sql: T`" + `, a type that only the server knows: in formats of text.
 
 In MySQL a timestamptz is from 1970 to 2038, and a decimal has at most 30 digits after the point. OceanBase's LOAD DATA reads
@@ -147,6 +148,8 @@ func (p *typesPage) row(s server, caps loader.Caps, formats []batch.Format, c ro
 		switch {
 		case slices.Contains(caps.Lacks, c.Type):
 			fmt.Fprintf(p, " refused %d |", p.reason("The database has no column that gives the values back as they were sent, or none has been tried."))
+		case slices.Contains(caps.LacksIn[f], c.Type):
+			fmt.Fprintf(p, " refused %d |", p.reason("The database reads it otherwise in this format: use another."))
 		case err != nil:
 			fmt.Fprintf(p, " refused %d |", p.reason(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "encode: "), " of column "+c.Name, "")))
 		case c.Type == rows.Float32s && strings.HasPrefix(s.url, "s3:"): // no reader knows the type

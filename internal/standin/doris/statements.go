@@ -89,7 +89,8 @@ func (s *session) statement(sql string) *result {
 		}
 	}
 	find := func(name string) (*standin.Table, error) { return s.find(name).Table, nil }
-	answer, known, err := standin.Select(sql, find, func(c rows.Column, v any) any { return standin.Text(c, v) })
+	// An empty string would become a NULL on its way into the packet.
+	answer, known, err := standin.Select(sql, find, func(c rows.Column, v any) any { return []byte(standin.Text(c, v)) })
 	fails(err)
 	if !known {
 		unknown(sql)
@@ -189,10 +190,15 @@ func onSchema(f func(*table) [][]any) func(*session, []string) *result {
 	}
 }
 
+// shown makes a type what information_schema calls it (schema_columns_scanner.cpp).
+var shown = strings.NewReplacer(
+	"decimal(", "decimalv3(", "boolean", "tinyint(1)", "smallint", "smallint(6)", "bigint", "bigint(20)",
+	"largeint", "largeint", "int", "int(11)",
+)
+
 func (t *table) schemaColumns() (all [][]any) {
 	for _, c := range t.Columns {
-		// As schema_columns_scanner.cpp writes it.
-		kind := strings.Replace(strings.ToLower(c.Type), "decimal(", "decimalv3(", 1)
+		kind := shown.Replace(strings.ToLower(c.Type))
 		all = append(all, []any{c.Name, kind, map[bool]string{true: "YES", false: "NO"}[c.Nullable], nil})
 	}
 	return all
@@ -208,12 +214,14 @@ func (s *session) createTable(m []string) *result {
 	for line := range strings.SplitSeq(m[2], ",\n") {
 		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
 		kind, notNull := strings.CutSuffix(kind, " NOT NULL")
+		kind = strings.TrimSuffix(kind, " NULL")
 		columns = append(columns, standin.Column{Name: strings.Trim(name, "`"), Type: kind, Nullable: !notNull})
 	}
 	t := &table{
 		Table: standin.NewTable(m[1], columns, columnsOf(m[4])...), unique: m[3] == "UNIQUE",
 		properties: readProperties(m[8]),
 	}
+	t.HoldRowsOf(s.schemas)
 	t.Comment = m[5]
 	t.buckets, _ = strconv.Atoi(m[7])
 	for i, key := range t.Key {
