@@ -29,8 +29,14 @@ func (e entry) line() string {
 // file writes the spec. n is its number of rows, unless it is 0.
 func (w *writer) file(server string, n int64) string {
 	head := "# " + comment(tableName(w.Description)+" of "+server+", as terapush inspect has read it."+w.contents()) + "\n"
+	if w.StandIn {
+		head += triedOnStandIn
+	}
 	return head + w.hints() + w.remarks() + fmt.Sprintf("version: 1\nname: %s\n", name(w.name)) + w.body(n)
 }
+
+// triedOnStandIn is what a file says first of a server that could not be had.
+const triedOnStandIn = "# Of this kind only a stand-in has been inspected, and no real server: check the types and keys.\n"
 
 // hints say what is usual to edit, with the columns, and which table a push fills.
 func (w *writer) hints() string {

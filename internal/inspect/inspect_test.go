@@ -50,6 +50,22 @@ func written(t *testing.T, d *loader.Description) string {
 	return strings.Replace(after, "version: 1\nname: t\n", "", 1)
 }
 
+// A file says first that no real server has been asked for its like.
+func TestWriteOfAStandIn(t *testing.T) {
+	d := &loader.Description{Schema: "s", Table: "t", Columns: []loader.Column{bigint("id")}, Keys: []loader.Key{primary("id")}}
+	for _, is := range []bool{false, true} {
+		d.StandIn = is
+		table, err := Write(d, "Server 1", false)
+		require.NoError(t, err)
+		all, err := WriteSchema([]*loader.Description{d}, "s", "", "Server 1", false)
+		require.NoError(t, err)
+		for _, text := range []string{string(table), string(all)} {
+			_, after, _ := strings.Cut(text, "in this file.\n")
+			assert.Equal(t, is, strings.HasPrefix(after, triedOnStandIn), text)
+		}
+	}
+}
+
 // Types that a spec may derive or only draw, each with values that it holds.
 func TestWriteTypes(t *testing.T) {
 	column := func(name string, values rows.Column) loader.Column {

@@ -213,6 +213,9 @@ func (s *schema) file(what string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("# %s", comment(what+", as terapush inspect has read it."+s.contents()))
+	if len(s.tables) > 0 && s.tables[0].StandIn {
+		out.WriteString(triedOnStandIn)
+	}
 	if s.unchecked() {
 		line("# Tables refer to each other by columns that take no NULL: push it %s, and PostgreSQL runs no triggers.", dataset.WithoutChecks)
 	}

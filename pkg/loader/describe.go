@@ -51,6 +51,9 @@ type Description struct {
 	// Hidden is what the server did not answer, as "CHECKs".
 	Hidden []string
 
+	// StandIn says that no real server has ever been asked for this, but a stand-in written from its manual.
+	StandIn bool
+
 	// Analyzed is when the statistics of Shapes were gathered, in the server's words; "" is unknown. Analyze is the
 	// statement that gathers them.
 	Analyzed, Analyze string

@@ -29,6 +29,8 @@ type Lookups struct {
 	Inherits   string // the table of which its rows are rows, too
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
+	// StandIn says that only a stand-in for the server has been asked.
+	StandIn bool
 	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its
 	// name before each row.
 	Each string
@@ -175,7 +177,7 @@ func (t *Table) describe(ctx context.Context, c Conn, s *State, r *Relation) (*l
 		return nil, err
 	}
 
-	d := &loader.Description{Schema: r.Schema, Table: r.Name, Escapes: s.Backslash}
+	d := &loader.Description{Schema: r.Schema, Table: r.Name, Escapes: s.Backslash, StandIn: t.Lookups.StandIn}
 	for _, one := range t.Lookups.topics() {
 		found, err := Rows(ctx, c, s.fill(one.question, r))
 		if err != nil && !t.refused(err) {

@@ -62,7 +62,7 @@ func (t *Table) describeAll(
 		if isOwn || columns[name] == nil { // or dropped since
 			continue
 		}
-		d := &loader.Description{Schema: schema, Table: name, Escapes: s.Backslash}
+		d := &loader.Description{Schema: schema, Table: name, Escapes: s.Backslash, StandIn: t.Lookups.StandIn}
 		s.addColumns(d, columns[name])
 		byName[name], all = d, append(all, d)
 	}
