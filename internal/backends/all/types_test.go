@@ -43,6 +43,9 @@ from the type tables of the back-ends.
 - **stand-in**: the same with a server of our own, written from the manual;
 - **not run**: written from the manual; no server was available.
 
+The commands inspect and push --like have been tried on real servers of the first three and on Doris' stand-in, and know no
+others.
+
 A number after *refused* refers to a reason below. Compressed formats take what the plain ones take. *Column* is the type in
 a new table. An existing column may also be
 

@@ -153,11 +153,12 @@ func (c *Cluster) CreateTable(name, properties string, columns ...standin.Column
 	c.add(t)
 }
 
-// Know gives the rows of tables with a schema's columns, which are made from now on, their numbers.
+// Know gives the rows of tables with a schema's columns, which are made from now on, their numbers. The latest of several
+// counts.
 func (c *Cluster) Know(s rows.Schema) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.schemas = append(c.schemas, s)
+	c.schemas = slices.Insert(c.schemas, 0, s)
 }
 
 // Append puts rows into a table, past all labels.
