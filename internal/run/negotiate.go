@@ -10,6 +10,7 @@ import (
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // DeliveryError reports that a method cannot deliver exactly once, because of the server or the table.
@@ -45,9 +46,18 @@ func (s Spec) contract(
 					c.Name, s.Wish.Method),
 			}
 		}
+		if caps.NoTextNulls && mayReadNull(c) {
+			return loader.Contract{}, nil, &loader.Error{
+				Op: "plan", Applied: loader.No,
+				Hint: "remove nulls from the column, or draw texts of letters and digits",
+				Err: fmt.Errorf("some values of column %s are NULL, and others texts with any character: "+
+					"by method %s this database might take a text \\N for a NULL", c.Name, s.Wish.Method),
+			}
+		}
 	}
 	w := want{
-		Wish: s.Wish, rows: rows, workers: workers, carries: func(f batch.Format) error { return carries(f, caps, d) },
+		Wish: s.Wish, rows: rows, workers: workers,
+		carries:  func(f batch.Format) error { return carries(f, caps, d) },
 		rowBytes: func(f batch.Format) int64 { return d.RowBytesIn(f, caps.MaxBytes > 0) }, // the longest have to fit it
 	}
 	c, warnings, err := w.negotiate(caps)
@@ -58,11 +68,17 @@ func (s Spec) contract(
 	return c, warnings, err
 }
 
+// mayReadNull reports whether a column has NULLs, and perhaps a text that reads like one.
+func mayReadNull(c rows.Column) bool {
+	return c.Nullable && c.Type.IsText() && c.Type != rows.JSON && !c.Plain
+}
+
 // carries returns why a format cannot carry the rows to a database; nil if it can.
 func carries(f batch.Format, caps loader.Caps, d source.Data) error {
 	for _, c := range d.Dataset.Schema().Columns {
 		if slices.Contains(caps.LacksIn[f], c.Type) {
-			return fmt.Errorf("the database reads column %s of type %s otherwise in format %s: use another format", c.Name, c.Type, f)
+			return fmt.Errorf("the database reads column %s of type %s otherwise in format %s: use another format",
+				c.Name, c.Type, f)
 		}
 	}
 	return d.Carries(f)

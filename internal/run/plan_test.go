@@ -430,3 +430,29 @@ func TestTypeThatTheDatabaseLacks(t *testing.T) {
 	spec.PayloadKind = "text"
 	require.NoError(t, spec.Check(caps))
 }
+
+// So is what it would read as something else: a type in one of the formats, and a text that could be taken for a NULL.
+func TestWhatTheDatabaseReadsOtherwise(t *testing.T) {
+	caps := loader.Caps{
+		Formats: []batch.Format{batch.NDJSON, batch.Parquet}, LacksIn: map[batch.Format][]rows.Type{batch.NDJSON: {rows.JSON}},
+		NoTextNulls: true,
+	}
+	for columns, want := range map[string]string{
+		"doc: {type: json, json: {a: {type: int, constant: 1}}, nulls: 5%}": "column doc of type json otherwise in format ndjson",
+		"v: {type: text(9), values: [a, 'it''s'], nulls: 5%}":               "some values of column v are NULL",
+		"v: {type: text(9), values: [a, 'it''s']}":                          "",
+		"v: {type: text(9), text: {length: 1..9}, nulls: 5%}":               "",
+		"v: {type: bigint, uniform: {min: 1, max: 9}, nulls: 5%}":           "",
+		"v: {type: char(4), values: [a, 'it''s'], nulls: 5%}":               "some values of column v are NULL",
+	} {
+		own, err := dataset.ParseSpec("t.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {}}\n  "+columns+"\n"), nil)
+		require.NoError(t, err, columns)
+		spec := run.Spec{Dataset: own.Name, Definition: own, Rows: 10, Wish: run.Wish{Method: "m", Format: batch.NDJSON}}
+		err = spec.Check(caps)
+		if want == "" {
+			require.NoError(t, err, columns)
+			continue
+		}
+		require.ErrorContains(t, err, want, columns)
+	}
+}

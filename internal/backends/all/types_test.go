@@ -125,6 +125,9 @@ func (p *typesPage) server(registry *loader.Registry, s server) {
 	if caps.NoNulls {
 		p.WriteString("Without NULLs.\n\n")
 	}
+	if caps.NoTextNulls {
+		p.WriteString("NULLs are not run. By COPY and LOAD DATA they are refused in columns of texts that may hold a backslash.\n\n")
+	}
 	fmt.Fprintf(p, "| type | column |%s\n|---|---|%s\n", cells(formats), strings.Repeat("---|", len(formats)))
 	require.NotEmpty(p, formats, s.title)
 	for _, c := range backendtest.EveryType().Columns[3:] {
