@@ -31,8 +31,8 @@ column_stats, TiDB's SHOW STATS_…) and writes the shares of NULLs and common v
 number of distinct values and the lengths of texts. Common texts become v1, v2 … of their length, unless --keep-values; labels of
 enums and of CHECK (… IN …) stay. Numbers and times are the table's own.
 
-It reads tables of PostgreSQL, YugabyteDB, MySQL, MariaDB, TiDB, OceanBase, Databend and Oracle. Of Oracle only a stand-in has
-been tried, and the file says so.
+It reads tables of PostgreSQL, YugabyteDB, MySQL, MariaDB, TiDB, OceanBase, Databend, Oracle and Doris. Of the last two only
+stand-ins have been tried, and the file says so.
 
 Exit codes: 0 ok, 2 usage, 5 no such table, or none that a file can describe, 129, 130 or 143 stopped by a signal.`
 

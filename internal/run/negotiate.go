@@ -10,6 +10,7 @@ import (
 	"github.com/terapush/terapush/internal/source"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // DeliveryError reports that a method cannot deliver exactly once, because of the server or the table.
@@ -38,11 +39,12 @@ func (s Spec) contract(
 				Err: fmt.Errorf("column %s holds %s, and the database has no type for them", c.Name, c.Type),
 			}
 		}
-		if c.Nullable && caps.NoNulls {
+		if caps.NoTextNulls && mayReadNull(c) {
 			return loader.Contract{}, nil, &loader.Error{
-				Op: "plan", Applied: loader.No, Hint: "remove nulls from the dataset's file, so that every row has a value",
-				Err: fmt.Errorf("some values of column %s are NULL, which method %s does not send to this database",
-					c.Name, s.Wish.Method),
+				Op: "plan", Applied: loader.No,
+				Hint: "remove nulls from the column, or draw texts of letters and digits",
+				Err: fmt.Errorf("some values of column %s are NULL, and others texts with any character: "+
+					"by method %s this database might take a text \\N for a NULL", c.Name, s.Wish.Method),
 			}
 		}
 	}
@@ -59,6 +61,11 @@ func (s Spec) contract(
 		return w.negotiate(caps)
 	}
 	return c, warnings, err
+}
+
+// mayReadNull reports whether a column has NULLs, and perhaps a text that reads like one.
+func mayReadNull(c rows.Column) bool {
+	return c.Nullable && c.Type.IsText() && c.Type != rows.JSON && !c.Plain
 }
 
 // want is what the user asks of a method, and what is known of the rows.

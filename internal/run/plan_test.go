@@ -444,3 +444,25 @@ func TestFormatThatTheDatabaseRefuses(t *testing.T) {
 	spec.Wish.Format = batch.CSVGzip
 	require.EqualError(t, spec.Check(caps), "format csv.gz cannot carry the values of column payload here: take another")
 }
+
+// So are NULLs beside texts of which one could be taken for a NULL.
+func TestTextsBesideNulls(t *testing.T) {
+	caps := loader.Caps{Formats: []batch.Format{batch.CSV}, NoTextNulls: true}
+	for column, refused := range map[string]bool{
+		"{type: text(9), values: [a, 'it''s'], nulls: 5%}":     true,
+		"{type: char(4), values: [a, 'it''s'], nulls: 5%}":     true,
+		"{type: text(9), values: [a, 'it''s']}":                false,
+		"{type: text(9), text: {length: 1..9}, nulls: 5%}":     false,
+		"{type: bigint, uniform: {min: 1, max: 9}, nulls: 5%}": false,
+	} {
+		own, err := dataset.ParseSpec("t.yaml", []byte("version: 1\ncolumns:\n  id: {type: bigint, sequence: {}}\n  v: "+column+"\n"), nil)
+		require.NoError(t, err, column)
+		spec := run.Spec{Dataset: own.Name, Definition: own, Rows: 10, Wish: run.Wish{Method: "m"}}
+		err = spec.Check(caps)
+		if refused {
+			require.ErrorContains(t, err, "some values of column v are NULL", column)
+		} else {
+			require.NoError(t, err, column)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func Text(c rows.Column, value any) string {
 	case []byte:
 		switch c.Type {
 		case rows.UUID:
-			return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:])
+			return string(rows.AppendUUID(nil, v))
 		case rows.Wide:
 			return c.TextOf(v)
 		}

@@ -113,7 +113,7 @@ func keyText(c rows.Column, value any) string {
 		return strconv.FormatInt(v, 10)
 	case []byte:
 		if c.Type == rows.UUID {
-			return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:])
+			return string(rows.AppendUUID(nil, v))
 		}
 		if c.Type == rows.Char {
 			v = bytes.TrimRight(v, " ")

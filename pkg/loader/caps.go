@@ -36,9 +36,10 @@ type Caps struct {
 	Lacks []rows.Type
 	// Refuses are what the database does not read in one of the formats.
 	Refuses []Refusal
-	// NoNulls reports whether the method cannot send a NULL.
-	NoNulls bool
-	Dedup   Dedup
+	// NoTextNulls reports whether the server might take a text \N for a NULL, whatever is around it, so that a column of
+	// texts has either none of these or no NULLs.
+	NoTextNulls bool
+	Dedup       Dedup
 	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people: the engine does
 	// not use it. After that time Resolve counts the rows of a label that is not known any more, or returns Unknown.
 	Window time.Duration

@@ -44,8 +44,8 @@ from the type tables of the back-ends.
 - **stand-in**: the same with a server of our own, written from the manual;
 - **not run**: written from the manual; no server was available.
 
-The commands inspect and push --like have been tried on real servers of the first three and on Oracle's stand-in, and know no
-others.
+The commands inspect and push --like have been tried on real servers of the first three and on the stand-ins of Oracle and
+Doris, and know no others.
 
 A number after *refused* refers to a reason below. Compressed formats take what the plain ones take. *Column* is the type in
 a new table. An existing column may also be
@@ -54,6 +54,7 @@ a new table. An existing column may also be
 - MySQL and its family: a wider integer, or a narrower one if all values fit; any text for json, enum and char; BINARY(16)
   by ` + "`load-data`" + `, or MariaDB's UUID, for a uuid;
 - Databend: a wider integer of the same sign;
+- Doris: a wider integer, or a TINYINT if all values fit; any text for json, enum, char and uuid;
 - anywhere ` + "`sql: T`" + `, a type that only the server knows: in formats of text.
 
 In MySQL a timestamptz is from 1970 to 2038, and a decimal has at most 30 digits after the point. OceanBase's LOAD DATA reads
@@ -128,8 +129,8 @@ func (p *typesPage) server(registry *loader.Registry, s server) {
 	formats = slices.Compact(formats)
 
 	fmt.Fprintf(p, "\n## %s\n\n", s.title)
-	if caps.NoNulls {
-		p.WriteString("Without NULLs.\n\n")
+	if caps.NoTextNulls {
+		p.WriteString("NULLs are not run. By COPY and LOAD DATA they are refused in columns of texts that may hold a backslash.\n\n")
 	}
 	fmt.Fprintf(p, "| type | column |%s\n|---|---|%s\n", cells(formats), strings.Repeat("---|", len(formats)))
 	require.NotEmpty(p, formats, s.title)

@@ -83,6 +83,16 @@ func arraysOf(columns []rows.Column) (arrays []rows.Column) {
 	return arrays
 }
 
+// Lacks adds to some types those that a format cannot carry, in columns of EveryType.
+func Lacks(f batch.Format, types []rows.Type) []rows.Type {
+	for _, c := range EveryType().Columns {
+		if encode.Carries(f, rows.Schema{Columns: []rows.Column{c}}) != nil {
+			types = append(types, c.Type)
+		}
+	}
+	return types
+}
+
 // EveryValue has values of EveryType's drawn columns by their names, as rows.Vector.At returns them; nil where they are
 // missing. The words of the first row have to be escaped in every format of text.
 var EveryValue = []map[string]any{

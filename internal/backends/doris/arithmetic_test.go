@@ -79,7 +79,7 @@ func TestArithmetic(t *testing.T) {
 				_, err := table.Prepare(t.Context(), loader.Preparation{Silent: true, Schema: s.Schema})
 				require.NoError(t, err)
 				return table
-			})
+			}, "native")
 		})
 	}
 }

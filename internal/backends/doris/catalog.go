@@ -8,11 +8,22 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/mysqlconn"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// catalog reads the server's catalog about the target table. No server has been asked Lookups.
+// catalog reads the server's catalog about the target table.
 type catalog struct{ *opened }
+
+// lookups ask the views of the standard. A table has one key, whose columns say there of which model it is: rows with
+// the same values become one row where that is UNIQUE (UNI) or AGGREGATE (AGG), and not where it is DUPLICATE (DUP)
+// (FrontendServiceImpl.describeTables). There are no references that the server enforces, no CHECKs and no triggers.
+var lookups = sqlload.Lookups{
+	Keys: "SELECT $of 'PRIMARY', 'PRIMARY KEY', column_name, '', 0 FROM information_schema.columns " +
+		"WHERE table_schema = $schema AND table_name = $table AND column_key IN ('UNI', 'AGG', 'PRI') " +
+		"ORDER BY ordinal_position",
+	Rows: sqlload.InformationSchema.Rows, Tables: sqlload.InformationSchema.Tables, StandIn: true,
+}
 
 // Plan implements sqlload.Catalog.
 func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
@@ -96,18 +107,50 @@ func (l *opened) tableProperty(name string) string {
 	return ""
 }
 
+// columnFields are what ReadColumns wants of a column, in information_schema.columns.
+const columnFields = "column_name, LOWER(COALESCE(NULLIF(column_type, ''), data_type)), is_nullable, column_default"
+
 // Columns implements sqlload.Catalog. What the server computes or counts is in the table's definition only.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
-	query := "SELECT column_name, LOWER(COALESCE(NULLIF(column_type, ''), data_type)), is_nullable, column_default" +
-		l.from("columns") + " ORDER BY ordinal_position"
-	return sqlload.ReadColumns(ctx, c, query, func(column *sqlload.Column, _ []string) {
-		if declares(r.Traits[0], column.Name, `AS \(`) {
+	all, err := sqlload.ReadColumns(ctx, c, "SELECT "+columnFields+l.from("columns")+" ORDER BY ordinal_position", nil)
+	complete(all, r.Traits[0])
+	return all, err
+}
+
+// AllColumns implements sqlload.Surveyor. The definitions come table by table.
+func (l catalog) AllColumns(
+	ctx context.Context, c sqlload.Conn, _ *sqlload.State, schema string,
+) (map[string][]sqlload.Column, error) {
+	query := "SELECT table_name, " + columnFields + " FROM information_schema.columns WHERE table_schema = " +
+		literal(schema) + " ORDER BY table_name, ordinal_position"
+	all, err := sqlload.ReadAllColumns(ctx, c, query, nil)
+	if err != nil {
+		return nil, err
+	}
+
+	for table, columns := range all {
+		definition, _, err := ask(ctx, c.(sqlload.SQL), "SHOW CREATE TABLE "+tableName{schema, table}.quoted())
+		if err != nil {
+			return nil, err
+		}
+		if len(definition) > 0 { // it is a table, and this user may see it
+			complete(columns, definition[0]["Create Table"])
+		}
+	}
+	return all, nil
+}
+
+// complete adds to columns what the definition of their table says.
+func complete(all []sqlload.Column, definition string) {
+	for i := range all {
+		column := &all[i]
+		if declares(definition, column.Name, `AS \(`) {
 			column.Generated = "AS (…)"
 		}
-		if declares(r.Traits[0], column.Name, `AUTO_INCREMENT\(`) {
+		if declares(definition, column.Name, `AUTO_INCREMENT\(`) {
 			column.Numbered = loader.AutoIncrement
 		}
-	})
+	}
 }
 
 // declares reports whether a column of a CREATE TABLE, as the server writes it, has one of the words that a pattern
@@ -124,6 +167,13 @@ func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Rela
 // Create implements sqlload.Catalog. Some releases show backends to administrators only: then none is known to be
 // alive. Without a server the shape is that for one backend.
 func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
+	if like := s.Want.Like; like.Name != "" {
+		return []string{
+			"CREATE TABLE " + s.Table + " LIKE " + tableName{like.Schema, like.Name}.quoted(),
+			"ALTER TABLE " + s.Table + " MODIFY COMMENT " + literal(s.Want.Comment()),
+		}, nil
+	}
+
 	h, alive := plannedShape(l.options, s.Want), int64(0)
 	switch {
 	case c == nil:
@@ -146,8 +196,9 @@ func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	return []string{statements{s.Statements}.createTable(h)}, nil
 }
 
-// Exists implements sqlload.Catalog. With IF NOT EXISTS there is no such error.
-func (catalog) Exists(error) bool { return false }
+// Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error; a table that is made like another has none, so
+// that its comment is given to no other's.
+func (catalog) Exists(err error) bool { return mysqlconn.Exists(err) }
 
 // Grant implements sqlload.Catalog. TRUNCATE needs the right to load.
 func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, _ string) string {

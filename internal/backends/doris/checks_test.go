@@ -82,7 +82,7 @@ func TestCheckServer(t *testing.T) {
 		"more replicas than backends": {options: map[string]string{optReplication: "3"},
 			want: fail("buckets and replicas", "d.t: 4 buckets a partition, 3 replicas, 1 backends, too few", "--replication 1")},
 		"a table of other columns": {create: append(id, standin.Column{Name: "v", Type: "INT"}),
-			want: fail("table", "cannot take the rows of dataset : column v (int) is unknown", "choose another --table")},
+			want: fail("table", "cannot take the rows of dataset : column v (int(11)) is unknown", "choose another --table")},
 		"group commit that makes workers wait": {options: map[string]string{optGroupCommit: "sync"}, create: id,
 			want: warn("group commit", "its interval of 10000 ms", "--group-commit-interval-ms 1000, or --group-commit off")},
 		"rights that are given elsewhere": {shows: [2]string{"GlobalPrivs", ""},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // The suite runs over the stand-in: no Doris can be had for a test.
@@ -40,15 +42,62 @@ func TestConformance(t *testing.T) {
 		"insert, grouped items": {methodInsert, batch.Values, named(t, "lineitem"), merged, ""},
 		"prepared, people":      {methodInsert, batch.ColumnArrays, named(t, "people"), bound, ""},
 		"prepared, lineitem":    {methodInsert, batch.ColumnArrays, named(t, "lineitem"), bound, ""},
+		"stream-load, uuids":    {methodStreamLoad, batch.DorisCSV, own(t, visits), nil, "label: terapush_"},
+		"insert, tenants":       {methodInsert, batch.Values, own(t, tenants), nil, "INSERT INTO `d`.`t_"},
+		"prepared, tenants":     {methodInsert, batch.ColumnArrays, own(t, tenants), bound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of the time is spent waiting
 			s := startStandIn(t, fake.Options{Backends: 2})
+			s.Know(c.data.Schema())
 			contract := contractOf(c.method, c.format, 1000)
 			if c.options != nil {
 				contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 			}
 			loadertest.Run(t, harness(c.data, contract, c.commit, func(*testing.T) loader.Target { return s.table(c.method, c.options) }))
+		})
+	}
+}
+
+// refused are the types that a format does not carry to Doris, though both have them.
+func refused(caps loader.Caps, f batch.Format) (types []rows.Type) {
+	for _, r := range caps.Refuses {
+		if r.Format == f {
+			types = append(types, r.Type)
+		}
+	}
+	return types
+}
+
+// Every type that Doris has, through each method and format.
+func TestTypes(t *testing.T) {
+	for _, w := range []struct {
+		method string
+		format batch.Format
+	}{
+		{methodStreamLoad, batch.DorisCSV}, {methodStreamLoad, batch.DorisCSVGzip}, {methodStreamLoad, batch.NDJSON},
+		{methodStreamLoad, batch.Parquet}, {methodInsert, batch.Values}, {methodInsert, batch.ColumnArrays},
+		{methodS3Load, batch.DorisCSV}, {methodS3Load, batch.Parquet},
+	} {
+		t.Run(w.method+", "+string(w.format), func(t *testing.T) {
+			s, via, _ := startWithStore(t)
+			target, contract := s.table(w.method, nil), contractOf(w.method, w.format, 1000)
+			if w.method == methodS3Load {
+				target.Via = via
+			}
+			if w.format == batch.ColumnArrays {
+				target.Options = map[string]string{optGroupCommit: "sync", optGroupInterval: "20", optPrepared: "true"}
+				contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+			}
+			caps, err := New().Check(target)
+			require.NoError(t, err)
+			lacks := backendtest.Lacks(w.format, slices.Concat(caps.Lacks, refused(caps, w.format)))
+			s.Know(backendtest.EveryType(lacks...))
+			backendtest.Tables{
+				Driver: New(), Deps: testDeps(), Target: target, Name: target.Table,
+				Preparation: loader.Preparation{Run: "r", Contract: contract, Create: loader.CreateIfMissing},
+				Exec:        func(string) {}, // the table is new, and goes with the cluster
+			}.Types(t, lacks)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/mysqlconn"
+	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -79,13 +80,28 @@ func connector(all []endpoint, first int, loads bool, setup []string) mysqlconn.
 	return c
 }
 
-// connect takes a connection for all but the rows out of the pool, which looks whether it is still alive.
+// connect takes a connection for all but the rows out of the pool, which looks whether it is still alive. Sums of
+// numbers of more than 18 digits need decimals of 76, which a session has to ask for.
 func (l *opened) connect(ctx context.Context) (sqlload.Conn, error) {
 	c, err := l.control.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if !l.isWide() {
+		return sqlload.SQL{Conn: c}, nil
+	}
+
+	if _, err := c.ExecContext(ctx, "SET enable_decimal256 = true"); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
 	return sqlload.SQL{Conn: c}, nil
+}
+
+// isWide reports whether the prepared table has a decimal of more than 18 digits.
+func (l *opened) isWide() bool {
+	s, err := l.State()
+	return err == nil && slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Wide })
 }
 
 // querier is a *sql.DB, a *sql.Conn or a sqlload.SQL.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // The methods.
@@ -54,11 +55,15 @@ func (Driver) Schemes() []string { return []string{"doris"} }
 // Methods lists the methods, the default first.
 func (Driver) Methods() []loader.Method {
 	// A STRING changes what is not UTF-8, and there is no other type for raw bytes.
-	caps := loader.Caps{Lacks: types.Lacks(), NoNulls: true, Dedup: loader.DedupKey, Window: labelLife, Atomic: true}
+	caps := loader.Caps{Lacks: types.Lacks(), Dedup: loader.DedupKey, Window: labelLife, Atomic: true}
 	// Every load is a new version of every tablet it touches, and too many versions stop all loads (-235). From 10 MB on
 	// group commit is no faster (Doris documentation, "Group Commit", performance tests).
 	stream, staged, inserts := caps, caps, caps
 	stream.Formats = []batch.Format{batch.DorisCSV, batch.NDJSON, batch.Parquet, batch.DorisCSVGzip}
+	stream.Refuses = []loader.Refusal{{
+		Format: batch.NDJSON, Type: rows.JSON,
+		Why: "into a text column goes x of the document \"x\", 1 of true and NULL of null: use another format",
+	}}
 	stream.MaxBytes, stream.DefaultBatchBytes = maxStreamBytes, 64<<20
 	inserts.Formats = []batch.Format{batch.Values}
 	inserts.MaxBytes, inserts.DefaultBatchBytes = maxInsertBytes, 1<<20

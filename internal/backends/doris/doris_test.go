@@ -53,6 +53,36 @@ func named(t testing.TB, name string) dataset.Dataset {
 	return backendtest.Dataset(t, name, dataset.Options{Seed: 1})
 }
 
+// Specs with keys that no built-in dataset has, and NULLs.
+const (
+	visits = `
+version: 1
+columns:
+  id:   {type: uuid, uuid: v4}
+  page: {type: text(20), text: {length: 0..20}, nulls: 30%}
+  took: {type: double, uniform: {min: 0, max: 100, step: 0.0625}, nulls: 10%}
+`
+	tenants = `
+version: 1
+key: [tenant, n]
+columns:
+  tenant: {type: int, sequence: {start: 1, every: 100}}
+  n:      {type: smallint, sequence: {start: 1, cycle: 100}}
+  paid:   {type: boolean, values: [true, false], nulls: 20%}
+  total:  {type: "decimal(30,4)", uniform: {min: 0, max: 1000}, nulls: 5%}
+  day:    {type: date, uniform: {min: 2026-01-01, max: 2026-12-31}, nulls: 50%}
+`
+)
+
+// own are the rows of a spec.
+func own(t testing.TB, text string) dataset.Dataset {
+	s, err := dataset.ParseSpec("own.yaml", []byte(text), nil)
+	require.NoError(t, err)
+	d, err := s.Compile(1)
+	require.NoError(t, err)
+	return d
+}
+
 // Rows of datasets.
 var batchOf = backendtest.Batch
 

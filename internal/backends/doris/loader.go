@@ -110,7 +110,7 @@ func newLoader(t loader.Target, log *slog.Logger) *opened {
 	}
 	l.Table = &sqlload.Table{
 		Name: name.table, Catalog: catalog{l}, Connect: l.connect,
-		Failed: failed, Classify: verdict, SQLState: mysqlconn.SQLState, Log: log,
+		Failed: failed, Classify: verdict, SQLState: mysqlconn.SQLState, Log: log, Lookups: &lookups,
 		MaxFetch: 5000, // expr_children_limit is 10,000 by default
 	}
 	return l

@@ -93,7 +93,7 @@ func TestPrepareReadsTheCatalog(t *testing.T) {
 	require.ErrorContains(t, err, "was not made by terapush")
 	_, err = prepare("other", loader.CreateIfMissing)
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
-	require.ErrorContains(t, err, "column id (int) is unknown")
+	require.ErrorContains(t, err, "column id (int(11)) is unknown")
 }
 
 // The properties of a table that is there are changed by the load, and by nothing that only looks at it: once, each by a

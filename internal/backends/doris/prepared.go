@@ -3,6 +3,7 @@ package doris
 import (
 	"context"
 	"database/sql"
+	"math"
 	"strconv"
 	"time"
 
@@ -56,18 +57,31 @@ func (p *preparedInsert) close() {
 	}
 }
 
-// bind makes the rows' values the statement's arguments. Integers are binary. Dates, times and decimals are text as
-// in the other formats: of a time at midnight the driver would send the date alone.
+// bind makes the rows' values the statement's arguments. Integers are binary, and so are doubles. Dates, times and
+// decimals are text as in the other formats: of a time at midnight the driver would send the date alone.
 func (p *preparedInsert) bind(s rows.Schema, c *batch.Columns) {
 	p.args, p.texts = p.args[:0], p.texts[:0]
 	for row := range c.Rows {
 		for i := range c.Vectors {
 			v := &c.Vectors[i]
+			if v.IsNull(row) {
+				p.args = append(p.args, nil)
+				continue
+			}
 			from := len(p.texts)
 			switch v.Type {
-			case rows.Int64:
+			case rows.Int64, rows.Int32, rows.Int16, rows.Uint32, rows.Uint16, rows.Bool:
 				p.args = append(p.args, v.Ints[row])
 				continue
+			case rows.Float64:
+				p.args = append(p.args, math.Float64frombits(uint64(v.Ints[row])))
+				continue
+			case rows.Uint64:
+				p.texts = strconv.AppendUint(p.texts, uint64(v.Ints[row]), 10)
+			case rows.Wide:
+				p.texts = rows.AppendWideText(p.texts, v.UUID(row), s.Columns[i].Scale)
+			case rows.UUID:
+				p.texts = rows.AppendUUID(p.texts, v.UUID(row))
 			case rows.Decimal:
 				p.texts = appendDecimal(p.texts, v.Ints[row], s.Columns[i].Scale)
 			case rows.Date:

@@ -153,10 +153,10 @@ func (s statements) loadObjects(label string, from source) string {
 		s.Table, withLabel(label), s.Columns(s.Schema), strings.Join(columns, ", "), from.properties())
 }
 
-// castType is a column's type without VARCHAR's length: a cast would cut a value that is too long, where the table
+// castType is a column's type without the length of a text: a cast would cut a value that is too long, where the table
 // refuses it.
 func castType(c rows.Column) string {
-	if c.Type == rows.Text {
+	if c.Type.IsText() {
 		return "STRING"
 	}
 	return dialect().SQL(c)

@@ -109,6 +109,11 @@ func TestColumnsOfATable(t *testing.T) {
 		{moment, []string{"datetime(6)", "datetimev2(6)"}, []string{"datetime", "datetime(3)", "date"}},
 		{price, []string{"decimalv3(15, 2)", "decimal(15,2)", "decimalv3(16, 2)"},
 			[]string{"decimalv3(14, 2)", "decimalv3(15, 3)", "decimal(15)", "decimal", "double", "bigint"}},
+		{rows.Column{Type: rows.Bool}, []string{"tinyint(1)", "boolean"}, []string{"tinyint(4)", "int(11)"}},
+		{rows.Column{Type: rows.Int16, Most: 127}, []string{"tinyint(4)", "smallint(6)", "int(11)"}, nil},
+		{rows.Column{Type: rows.Int16, Most: 128}, []string{"smallint(6)"}, []string{"tinyint(4)"}},
+		{rows.Column{Type: rows.Uint64}, []string{"largeint"}, []string{"bigint(20)"}},
+		{rows.Column{Type: rows.UUID}, []string{"varchar(36)", "char(36)", "string"}, []string{"varchar(35)"}},
 	} {
 		for _, kind := range c.takes {
 			assert.True(t, types.Take(sqlload.ParseType(kind), c.want, false), kind)

@@ -54,7 +54,8 @@ var keyTypes = sqlload.Types{
 func (f flavour) types() sqlload.Types {
 	switch f {
 	case singleStore:
-		return commonTypes
+		known := madeFor(rows.Int32, rows.Int16, rows.Bool, rows.Float64, rows.Wide, rows.UUID)
+		return slices.Concat(commonTypes, known, jsonAsText)
 	case mySQL:
 		return slices.Concat(unsignedTypes, commonTypes, moreTypes, vectorType("HEX(%s)"))
 	case tiDB:
@@ -63,6 +64,21 @@ func (f flavour) types() sqlload.Types {
 		return slices.Concat(unsignedTypes, commonTypes, moreTypes)
 	}
 }
+
+// madeFor are those of moreTypes by which columns of some types are made.
+func madeFor(some ...rows.Type) (found sqlload.Types) {
+	for _, t := range moreTypes {
+		if t.SQL != "" && slices.Contains(some, t.Ours) {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// jsonAsText is for a server whose JSON may be another document.
+var jsonAsText = sqlload.Types{{
+	Ours: rows.JSON, Name: "longtext", Also: texts, SQL: "LONGTEXT CHARACTER SET utf8mb4", Fits: sqlload.LongEnough,
+}}
 
 // vectorType is VECTOR. MySQL's VECTOR_TO_STRING shows six digits only, and so does all that OceanBase has (seekdb
 // 1.4.0), whose vectors could not be proven. No server with MariaDB's has been asked.

@@ -60,7 +60,9 @@ func (s server) check(scheme, method string) error {
 // caps restricts what the method can do to what it can do on this server.
 func (s server) caps(m loader.Method) loader.Caps {
 	c := m.Caps
-	c.Lacks, c.NoNulls = s.flavour.types().Lacks(), s.flavour == singleStore
+	c.Lacks = s.flavour.types().Lacks()
+	// Nobody has asked SingleStore whether its LOAD DATA looks for a NULL before it reads escapes, as MySQL's does.
+	c.NoTextNulls = s.flavour == singleStore && m.Name != methodInsert
 	if m.Name == methodInsert {
 		if packet, err := strconv.ParseInt(s.vars["max_allowed_packet"], 10, 64); err == nil {
 			c.MaxBytes = max(packet-packetRoom, packet/2)

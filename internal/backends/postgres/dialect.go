@@ -103,7 +103,8 @@ const readArray = "CASE WHEN %[1]s IS NOT NULL THEN COALESCE((SELECT CAST(array_
 // floatBits reads a number by its bits, in hexadecimal: its text depends on extra_float_digits.
 const floatBits = "'x' || encode(float8send(CAST(%s AS double precision)), 'hex')"
 
-// redshiftTypes are Redshift's. Its text is a varchar of 256 bytes, and lengths count bytes.
+// redshiftTypes are Redshift's. Its text is a varchar of 256 bytes, and lengths count bytes. Of decimals with more digits
+// no sum is exact, since a numeric has no more than 38. JSON is a text: a SUPER would write it in another form.
 var redshiftTypes = sqlload.Types{
 	{Ours: rows.Int64, Name: "bigint", SQL: "bigint"},
 	{Ours: rows.Date, Name: "date", SQL: "date"},
@@ -114,4 +115,16 @@ var redshiftTypes = sqlload.Types{
 	{Ours: rows.Decimal, Name: "numeric", SQL: "numeric(%d,%d)", Fits: sqlload.SameScale, Read: "CAST(%s AS text)"},
 	{Ours: rows.Bytes, Name: "varbyte", SQL: "varbyte(%d)", Fits: sqlload.LongEnough},
 	{Ours: rows.Text, Name: "character varying", SQL: "character varying(%d)", Fits: sqlload.LongEnough},
+	{Ours: rows.Int32, Name: "integer", Also: []string{"bigint"}, SQL: "integer"},
+	{Ours: rows.Int16, Name: "smallint", Also: []string{"integer", "bigint"}, SQL: "smallint"},
+	{Ours: rows.Bool, Name: "boolean", SQL: "boolean"},
+	{Ours: rows.Float64, Name: "double precision", SQL: "double precision"},
+	{Ours: rows.UUID, Name: "character", Also: []string{"character varying"}, SQL: "character(36)", Fits: uuidLong},
+	{Ours: rows.JSON, Name: "character varying", SQL: "character varying(%d)", Most: 65535, Fits: sqlload.LongEnough},
+}
+
+// uuidLong fits the text of a UUID.
+func uuidLong(params []int, want rows.Column) bool {
+	want.MaxBytes = len("00000000-0000-0000-0000-000000000000")
+	return sqlload.LongEnough(params, want)
 }

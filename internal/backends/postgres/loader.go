@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
@@ -42,10 +43,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	l := unconnected(t, d, method, o)
-	l.Connect = func(ctx context.Context) (sqlload.Conn, error) {
-		c, _, err := l.dial(ctx, 0, nil)
-		return conn{c}, err
-	}
+	l.Connect = l.connectToAsk
 	l.Others, l.join = l.others, l.dialSession
 	if l.hosts.List, err = l.endpoints(); err != nil {
 		return nil, err
@@ -78,6 +76,28 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return l, nil
 	}
 	return openStaged(ctx, l)
+}
+
+// connectToAsk makes a connection for all but the rows.
+func (l *opened) connectToAsk(ctx context.Context) (sqlload.Conn, error) {
+	c, _, err := l.dial(ctx, 0, nil)
+	if err != nil || !l.shortensDoubles() {
+		return conn{c}, err
+	}
+
+	if _, err := rowsOf(ctx, c, "SET extra_float_digits TO 2"); err != nil { // 17 digits
+		_ = closeConn(c)
+		return nil, err
+	}
+	return conn{c}, nil
+}
+
+// shortensDoubles reports whether the prepared table has doubles, and the server shows 15 digits of them, which is not
+// always the same number. Redshift has no function that shows their bits.
+func (l *opened) shortensDoubles() bool {
+	s, err := l.State()
+	return err == nil && l.flavour == redshift &&
+		slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Float64 })
 }
 
 // unconnected makes the loader without connecting.

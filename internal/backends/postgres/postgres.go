@@ -63,7 +63,7 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 func capsOf(method string, o options, f flavour) loader.Caps {
 	c := loader.Caps{Dedup: loader.DedupTx, Atomic: true}
 	c.Lacks = f.dialect().Types.Lacks()
-	c.NoNulls = f == redshift // whose COPY has not been asked whether a quoted \N stays a text
+	c.NoTextNulls = f == redshift // whose COPY has not been asked whether a quoted \N stays a text
 	switch method {
 	case methodS3Copy:
 		c.Formats, c.Staged = []batch.Format{batch.CSV}, true

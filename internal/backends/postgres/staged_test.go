@@ -171,6 +171,20 @@ func TestRedshiftTables(t *testing.T) {
 	assert.ErrorContains(t, err, "column name is character varying(40), want character varying(41)")
 }
 
+// Doubles are read with all their digits, and nothing is set for other tables.
+func TestRedshiftDoubles(t *testing.T) {
+	for _, more := range [][]rows.Column{nil, {{Name: "f", Type: rows.Float64}}} {
+		f, to := newRedshift(t)
+		l := open(t, to)
+		p := loader.Preparation{Run: "run-1", Schema: people(), Contract: groups("s3-copy"), Silent: true}
+		p.Schema.Columns = append(p.Schema.Columns, more...)
+		_, err := l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		_ = loader.FeaturesOf(l).Fetcher.Fetch(t.Context(), []int64{1}, func(int64, []any) error { return nil })
+		assert.Len(t, f.queries("SET extra_float_digits TO 2"), len(more))
+	}
+}
+
 // withKeys is a Redshift that reads the bucket with the client's own keys.
 func withKeys(t *testing.T) (*fake, loader.Target) {
 	f, to := newRedshift(t)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/standin"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Options describe a cluster. The zero value is one frontend and one backend, user root without a password.
@@ -61,6 +62,7 @@ type Cluster struct {
 	rejected []string        // why rows were filtered, by the number in ErrorURL
 	attempts map[[3]string]int
 	requests []Request
+	schemas  []rows.Schema // beside those of the built-in datasets
 }
 
 // Start starts a cluster. Its ports are chosen by the system.
@@ -145,9 +147,18 @@ func (c *Cluster) CreateTable(name, properties string, columns ...standin.Column
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	made := standin.NewTable(name, columns, columns[0].Name)
+	made.HoldRowsOf(c.schemas)
 	t := &table{Table: made, buckets: 1, properties: readProperties(properties)}
 	t.properties["replication_num"] = "1"
 	c.add(t)
+}
+
+// Know gives the rows of tables with a schema's columns, which are made from now on, their numbers. The latest of several
+// counts.
+func (c *Cluster) Know(s rows.Schema) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.schemas = slices.Insert(c.schemas, 0, s)
 }
 
 // Append puts rows into a table, past all labels.

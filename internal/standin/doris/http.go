@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/standin"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 func (c *Cluster) frontend() http.Handler {
@@ -292,11 +291,11 @@ func (t *table) decode(f standin.Format, columns []string, data []byte) ([]stand
 	return loaded, t.fits(loaded)
 }
 
-// fits refuses a text that is longer than its VARCHAR.
+// fits refuses a text that is longer than its column.
 func (t *table) fits(loaded []standin.Row) error {
 	for i, c := range t.Schema.Columns {
 		most := t.Column(c.Name).Length()
-		if c.Type != rows.Text || most == 0 {
+		if !c.Type.IsText() || most == 0 {
 			continue
 		}
 		for _, r := range loaded {

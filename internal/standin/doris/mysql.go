@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -39,6 +40,7 @@ func (c *Cluster) session(_ uint32, conn *sink.Conn) error {
 		"version_comment": "Apache Doris version doris-3.1.2-rc01-a1b2c3d4e5", "max_allowed_packet": "16777216",
 		"enable_insert_strict": "true", "exec_mem_limit": "107374182400", "group_commit": "off_mode", "query_timeout": "900",
 		"enable_nereids_planner": "true", "enable_prepared_stmt_audit_log": "false",
+		"enable_decimal256": "false",
 	}}
 	p := server.NewServer(protocolVersion, mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
 	protocol, err := p.NewConn(conn, "root", c.options.Password, s)
@@ -90,25 +92,27 @@ func (s *session) HandleStmtPrepare(sql string) (parameters, columns int, contex
 	return parameters, 0, nil, err
 }
 
-// HandleStmtExecute is COM_STMT_EXECUTE. No dataset's text has the bytes that separate the values here.
+// HandleStmtExecute is COM_STMT_EXECUTE.
 func (s *session) HandleStmtExecute(_ any, sql string, values []any) (*mysql.Result, error) {
 	in := insertShape.FindStringSubmatch(sql)
 	var body strings.Builder
-	for i, value := range values {
-		switch v := value.(type) {
-		case []byte:
-			body.Write(v)
-		default:
-			fmt.Fprint(&body, v)
+	for row := range slices.Chunk(values, len(columnsOf(in[3]))) {
+		texts := make([]string, len(row))
+		for i, value := range row {
+			texts[i] = fmt.Sprint(value)
+			switch v := value.(type) {
+			case nil:
+				texts[i] = "NULL"
+			case []byte:
+				texts[i] = "'" + escape.Replace(string(v)) + "'"
+			}
 		}
-		if (i+1)%len(columnsOf(in[3])) == 0 {
-			body.WriteByte(2)
-		} else {
-			body.WriteByte(1)
-		}
+		body.WriteString("(" + strings.Join(texts, ",") + ")")
 	}
-	return s.run(sql, in, standin.Format{Kind: standin.Separated, Comma: "\x01", Newline: "\x02"}, body.String())
+	return s.run(sql, in, standin.Format{Kind: standin.Values}, body.String())
 }
+
+var escape = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
 // HandleStmtClose is COM_STMT_CLOSE.
 func (s *session) HandleStmtClose(any) error { return nil }

@@ -27,8 +27,27 @@ func of(pattern string, run func(s *session, m []string) *result) shape {
 	return shape{regexp.MustCompile(`(?s)^` + pattern + `$`), run}
 }
 
-// fromSchema is a question about a table, whose database and name are the first two things in parentheses.
-const fromSchema = ` FROM information_schema\.\w+ WHERE table_schema = '([^']*)' AND table_name = '([^']*)'`
+// asked makes the shape of a question to information_schema about a table, or about all of a database, of which each row
+// then begins with the table's name.
+func asked(fields, more string, f func(*table) [][]any) shape {
+	from := ` FROM information_schema\.\w+ WHERE table_schema = '([^']*)'(?: AND table_name = (?:'([^']*)'|table_name))?`
+	return of(`SELECT (table_name, )?`+fields+from+more, func(s *session, m []string) *result {
+		r := &result{names: make([]string, 6)}
+		for _, name := range slices.Sorted(maps.Keys(s.tables)) {
+			if m[2] != Database || m[1] == "" && name != m[3] {
+				continue
+			}
+			for _, row := range f(s.tables[name]) {
+				if m[1] != "" {
+					row = append([]any{name}, row...)
+				}
+				r.rows = append(r.rows, row)
+				r.names = r.names[:len(row)]
+			}
+		}
+		return r
+	})
+}
 
 // shapes are all but INSERT and the statements of verification.
 var shapes = []shape{
@@ -40,15 +59,19 @@ var shapes = []shape{
 	of(`SHOW BACKEND CONFIG LIKE '(\w+)'`, (*session).showBackendConfig),
 	of(`SHOW GRANTS`, (*session).showGrants),
 	of(`SHOW LAST INSERT`, (*session).showLast),
-	of(`SELECT table_type, table_comment, create_time`+fromSchema, onSchema(func(t *table) [][]any {
+	asked(`table_type, table_comment, create_time`, ``, func(t *table) [][]any {
 		return [][]any{{"BASE TABLE", t.Comment, "2026-01-01 00:00:00"}}
-	})),
-	of(`SELECT COALESCE\(SUM\(data_length\), 0\)`+fromSchema, onSchema(func(t *table) [][]any {
+	}),
+	asked(`COALESCE\(SUM\(data_length\), 0\)`, ``, func(t *table) [][]any {
 		return [][]any{{strconv.Itoa(100 * len(t.Rows))}}
-	})),
-	of(`SELECT column_name, LOWER\(COALESCE\(NULLIF\(column_type, ''\), data_type\)\), is_nullable, column_default`+
-		fromSchema+` ORDER BY ordinal_position`,
-		onSchema((*table).schemaColumns)),
+	}),
+	asked(`COALESCE\(table_rows, 0\)`, ``, func(t *table) [][]any { return [][]any{{strconv.Itoa(len(t.Rows))}} }),
+	of(`SELECT table_name FROM information_schema\.tables WHERE table_schema = '`+Database+`'`+
+		` AND table_type = 'BASE TABLE' ORDER BY table_name`, (*session).showTables),
+	asked(`column_name, LOWER\(COALESCE\(NULLIF\(column_type, ''\), data_type\)\), is_nullable, column_default`,
+		` ORDER BY (?:table_name, )?ordinal_position`, (*table).schemaColumns),
+	asked(`'PRIMARY', 'PRIMARY KEY', column_name, '', 0`, ` AND column_key IN \('UNI', 'AGG', 'PRI'\) ORDER BY ordinal_position`,
+		(*table).uniqueKey),
 	of(`SHOW CREATE TABLE (\S+)`, onTable(func(_ *session, t *table) *result {
 		return &result{[]string{"Table", "Create Table"}, [][]any{{t.Name, t.ddl()}}}
 	})),
@@ -67,6 +90,11 @@ var shapes = []shape{
 		return nil
 	})),
 	of(`ALTER TABLE (\S+) SET \(("group_commit_\w+" = "[^"]*")\)`, (*session).alterTable),
+	of(`ALTER TABLE (\S+) MODIFY COMMENT '(.*)'`, func(s *session, m []string) *result {
+		s.find(m[1]).Comment = m[2]
+		return nil
+	}),
+	of("CREATE TABLE `"+Database+"`.`([^`]+)` LIKE (\\S+)", (*session).createLike),
 	of("CREATE TABLE IF NOT EXISTS `"+Database+"`.`([^`]+)` \\(\n(.+)\n\\)\n(DUPLICATE|UNIQUE) KEY\\((.+?)\\)\nCOMMENT '(.*)'\n"+
 		"DISTRIBUTED BY HASH\\((.+?)\\) BUCKETS (\\d+)(?:\nPROPERTIES \\((.+)\\))?", (*session).createTable),
 }
@@ -89,7 +117,8 @@ func (s *session) statement(sql string) *result {
 		}
 	}
 	find := func(name string) (*standin.Table, error) { return s.find(name).Table, nil }
-	answer, known, err := standin.Select(sql, find, func(c rows.Column, v any) any { return standin.Text(c, v) })
+	// An empty string would become a NULL on its way into the packet.
+	answer, known, err := standin.Select(sql, find, func(c rows.Column, v any) any { return []byte(standin.Text(c, v)) })
 	fails(err)
 	if !known {
 		unknown(sql)
@@ -177,22 +206,33 @@ func (s *session) showLast([]string) *result {
 	return r
 }
 
-// onSchema answers with what f says of a table, and with no row where there is none.
-func onSchema(f func(*table) [][]any) func(*session, []string) *result {
-	return func(s *session, m []string) *result {
-		r := &result{names: make([]string, 5)}
-		if t := s.tables[m[2]]; t != nil && m[1] == Database {
-			r.rows = f(t)
-			r.names = r.names[:len(r.rows[0])]
-		}
-		return r
+func (s *session) showTables([]string) *result {
+	r := &result{names: []string{"table_name"}}
+	for _, name := range slices.Sorted(maps.Keys(s.tables)) {
+		r.rows = append(r.rows, []any{name})
 	}
+	return r
 }
+
+// uniqueKey lists the columns of the key, if rows with the same values become one.
+func (t *table) uniqueKey() (all [][]any) {
+	for _, name := range t.Key {
+		if t.unique {
+			all = append(all, []any{"PRIMARY", "PRIMARY KEY", name, "", "0"})
+		}
+	}
+	return all
+}
+
+// shown makes a type what information_schema calls it (schema_columns_scanner.cpp).
+var shown = strings.NewReplacer(
+	"decimal(", "decimalv3(", "boolean", "tinyint(1)", "smallint", "smallint(6)", "bigint", "bigint(20)",
+	"largeint", "largeint", "int", "int(11)",
+)
 
 func (t *table) schemaColumns() (all [][]any) {
 	for _, c := range t.Columns {
-		// As schema_columns_scanner.cpp writes it.
-		kind := strings.Replace(strings.ToLower(c.Type), "decimal(", "decimalv3(", 1)
+		kind := shown.Replace(strings.ToLower(c.Type))
 		all = append(all, []any{c.Name, kind, map[bool]string{true: "YES", false: "NO"}[c.Nullable], nil})
 	}
 	return all
@@ -208,12 +248,14 @@ func (s *session) createTable(m []string) *result {
 	for line := range strings.SplitSeq(m[2], ",\n") {
 		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
 		kind, notNull := strings.CutSuffix(kind, " NOT NULL")
+		kind = strings.TrimSuffix(kind, " NULL")
 		columns = append(columns, standin.Column{Name: strings.Trim(name, "`"), Type: kind, Nullable: !notNull})
 	}
 	t := &table{
 		Table: standin.NewTable(m[1], columns, columnsOf(m[4])...), unique: m[3] == "UNIQUE",
 		properties: readProperties(m[8]),
 	}
+	t.HoldRowsOf(s.schemas)
 	t.Comment = m[5]
 	t.buckets, _ = strconv.Atoi(m[7])
 	for i, key := range t.Key {
@@ -228,6 +270,22 @@ func (s *session) createTable(m []string) *result {
 		refuse(1105, "replication num should be less than the number of available backends. "+
 			"replication num is %d, available backend num is %d", n, len(s.Backends))
 	}
+	s.add(t)
+	return nil
+}
+
+// createLike makes an empty table like another, which has its comment as well.
+func (s *session) createLike(m []string) *result {
+	if s.tables[m[1]] != nil {
+		refuse(mysql.ER_TABLE_EXISTS_ERROR, "Table '%s' already exists", m[1])
+	}
+	model := s.find(m[2])
+	t := &table{
+		Table:  standin.NewTable(m[1], slices.Clone(model.Columns), model.Key...),
+		unique: model.unique, buckets: model.buckets, properties: maps.Clone(model.properties),
+	}
+	t.HoldRowsOf(s.schemas)
+	t.Comment = model.Comment
 	s.add(t)
 	return nil
 }
