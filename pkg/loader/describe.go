@@ -47,7 +47,6 @@ type Description struct {
 	Costs      []string
 	Triggers   []Trigger // on INSERT, as far as the server shows what they do
 	Partitions string    // by what the table is divided; "" if it is not
-	Inherits   string    // the table of which its rows are rows, too, as PostgreSQL's INHERITS has it; "" is none
 	// Hidden is what the server did not answer, as "CHECKs".
 	Hidden []string
 

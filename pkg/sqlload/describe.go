@@ -26,7 +26,6 @@ type Lookups struct {
 	Triggers   string // name, statement: those on INSERT
 	Partitions string // by what the table is divided; no row where it is not
 	Bounds     string // conditions of the columns by which it is divided
-	Inherits   string // the table of which its rows are rows, too
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
 	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its
@@ -163,7 +162,6 @@ func (l *Lookups) topics() []topic {
 			d.Triggers = append(d.Triggers, loader.Trigger{Name: row[0], Statement: row[1]})
 		}},
 		{"partitions", l.Partitions, func(d *loader.Description, row []string) { d.Partitions = row[0] }},
-		{"inheritance", l.Inherits, func(d *loader.Description, row []string) { d.Inherits = row[0] }},
 		{"number of rows", l.Rows, func(d *loader.Description, row []string) { d.Rows = max(Integer(row[0]), 0) }},
 	}
 	return slices.DeleteFunc(all, func(t topic) bool { return t.question == "" })

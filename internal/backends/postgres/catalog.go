@@ -18,6 +18,7 @@ type catalog struct{ *opened }
 const (
 	traitPersistence = iota // p(ermanent), u(nlogged) or t(emporary)
 	traitMayInsert          // t or f
+	traitHasHeirs           // t or f
 )
 
 // Plan implements sqlload.Catalog. The target's table is schema.name, or a name alone.
@@ -43,7 +44,7 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
 	about := func(fileNode, persistence string) string {
 		return "SELECT c.oid, " + fileNode + ", n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), " +
-			persistence + ", " + l.may("INSERT", "c.oid", s) + " "
+			persistence + ", " + l.may("INSERT", "c.oid", s) + ", " + l.hasHeirs() + " "
 	}
 	query := about("c.relfilenode", "c.relpersistence") +
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + sqlload.Literal(s.Table) + ")"
@@ -67,10 +68,22 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	if l.flavour == redshift {
 		r.Identity = r.ID
 	}
+	if r.Traits[traitHasHeirs] == "t" {
+		r.Own = "ONLY " + r.Table
+	}
 	if row[4] != "r" && row[4] != "p" { // a table, a partitioned one
 		r.Kind = "view or a foreign table"
 	}
 	return r, nil
+}
+
+// hasHeirs is the condition that tables inherit from table c, whose rows are read through it, and would be counted or
+// removed with its own. Those of a partitioned one are its own.
+func (l catalog) hasHeirs() string {
+	if l.flavour == redshift {
+		return "false"
+	}
+	return "c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid)"
 }
 
 // may is the condition that this user has a privilege on all of the rows' columns, which suffices for COPY and INSERT,
@@ -279,7 +292,6 @@ var lookups = sqlload.Lookups{
 		"FROM pg_constraint WHERE conrelid = $id AND contype IN ('u', 'x') ORDER BY 1, 2",
 	Partitions: "SELECT pg_get_partkeydef(oid) FROM pg_class WHERE oid = $id AND relkind = 'p'",
 	Bounds:     partitionBounds,
-	Inherits:   "SELECT CAST(CAST(inhparent AS regclass) AS text) FROM pg_inherits WHERE inhrelid = $id LIMIT 1",
 	Rows:       "SELECT CAST(reltuples AS bigint) FROM pg_class WHERE oid = $id",
 	Tables:     selectTables + " ORDER BY c.relname",
 	Each:       eachTable,
