@@ -70,8 +70,8 @@ type writer struct {
 	label string // of the table in a file of several; "" in a file of its own
 	// unknownRows says that Rows is no number of the server's.
 	unknownRows bool
-	full        bool // Rows is as many as the derived columns have values for
-	keepValues  bool // texts of common values, in place of v1, v2 …
+	most        int64 // rows for which the derived columns have values, in a file of several
+	keepValues  bool  // texts of common values, in place of v1, v2 …
 	columns     []*column
 	key         []string
 	primary     []string // the table's, if its columns are in the spec

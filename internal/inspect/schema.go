@@ -15,6 +15,9 @@ import (
 // unknownRows is how many rows a table gets of which the server does not know the number.
 const unknownRows = 1000
 
+// fewRows is from how many rows on a file does not say that a table can have no more.
+const fewRows = 1_000_000_000
+
 // WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that
 // it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
 // dot. keepValues is that of Write.
@@ -69,7 +72,8 @@ func newSchema(all []*loader.Description, prefix string, left map[string]error, 
 			s.link(w, c)
 		}
 		for i := range w.References {
-			if r := &w.References[i]; s.isJoint(w.Description, r) {
+			r := &w.References[i]
+			if s.isJoint(w.Description, r) && !s.breakJoint(w, r) {
 				s.linkJoint(w, r)
 			}
 		}
@@ -174,18 +178,20 @@ func (s *schema) derivedAfterParents(w *writer, keyed map[*writer]bool) {
 	}
 }
 
-// bound leaves no table more rows than its derived columns have values for, and than those have that they go through.
+// bound leaves no table more rows than its derived columns have values for, and than those have that they go through:
+// now, and at any scale.
 func (s *schema) bound() {
 	for _, w := range s.writers {
-		if room := w.room(); room < w.Rows {
-			w.Rows, w.full = room, true
-		}
+		w.most = w.room()
+		w.Rows = min(w.Rows, w.most)
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, w := range s.writers {
-			if most := w.most(); most < w.Rows {
-				w.Rows, changed = most, true
+			most := w.through(func(p *parent) int64 { return p.most })
+			rows := min(w.through(func(p *parent) int64 { return p.Rows }), most)
+			if most < w.most || rows < w.Rows {
+				w.most, w.Rows, changed = min(w.most, most), min(w.Rows, rows), true
 			}
 		}
 	}
@@ -228,10 +234,10 @@ func (s *schema) file(what string) string {
 		if w.unknownRows {
 			line("  # The server does not know how many rows it has.")
 		}
-		if w.full {
-			line("  # Its key or a unique column has values for no more than %d rows, however many others have.", w.Rows)
-		}
 		line("  %s:", dotted(w.label))
+		if w.most < fewRows {
+			line("    most: %d  # whatever --rows and --times say: its keys have no more values", w.most)
+		}
 		out.WriteString(indented("    ", w.body(w.Rows)))
 	}
 	return out.String()
@@ -310,17 +316,19 @@ func (w *writer) room() int64 {
 	return room
 }
 
-// most is how many rows the parents of the table's derived columns have room for.
-func (w *writer) most() int64 {
+// through is how many rows the parents of the table's derived columns have room for, of which rows tells how many they
+// have.
+func (w *writer) through(rows func(p *parent) int64) int64 {
 	most := int64(math.MaxInt64)
 	for _, c := range w.columns {
 		if !c.derived || c.parent == nil || strings.Contains(c.generator, "cycle:") {
 			continue
 		}
-		room := c.parent.Rows
+		room := rows(c.parent)
 		for _, fast := range w.columns {
 			if fast != c && fast.derived && fast.parent != nil && strings.Contains(fast.generator, "cycle:") {
-				room *= max(fast.parent.Rows, 1)
+				times := max(rows(fast.parent), 1)
+				room = min(room, math.MaxInt64/times) * times
 			}
 		}
 		most = min(most, room)

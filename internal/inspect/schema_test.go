@@ -86,16 +86,22 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 	file, err := WriteSchema(all, "s", "s.", "Server 1", false)
 	require.NoError(t, err)
 	for _, line := range []string{
-		"values for no more than 50 rows, however many others have.\n  s.countries:\n    rows: 50\n",
+		"  s.countries:\n    most: 50  # whatever --rows and --times say: its keys have no more values\n    rows: 50\n",
 		"  s.users:\n    rows: 1000\n",
 		"      code: {type: char(2), ref: s.countries.code}\n",
-		"  s.states:\n    rows: 64\n    key: [code]\n    columns:\n      code: {type: smallint, sequence: {start: 1, most: 127}}\n",
+		"values\n    rows: 64\n    key: [code]\n    columns:\n      code: {type: smallint, sequence: {start: 1, most: 127}}\n",
 		"      code: {type: smallint, ref: s.states.code}\n",
 	} {
 		require.Contains(t, string(file), line)
 	}
 
-	_, err = dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 2})
+	scaled, err := dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 2})
+	require.NoError(t, err)
+	countries, err := scaled.Find("s.countries")
+	require.NoError(t, err)
+	require.EqualValues(t, 50, countries.Spec.Rows)
+	without := strings.Replace(string(file), "    most: 50 ", "    #", 1)
+	_, err = dataset.ParseTables("s.yaml", []byte(without), nil, dataset.Scale{Times: 2})
 	require.ErrorContains(t, err, "rows: 100 are too many: the sequences have values for 50 rows, since half of them are for probes; "+
 		"--rows and --times are for all tables: without them each has the rows that the file says")
 }
