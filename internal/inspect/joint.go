@@ -69,19 +69,21 @@ func (s *schema) deriveReferred(w *writer) {
 // deriveOften is derive, but a column that refers to a parent starts over behind its last row, and one of days behind
 // the last one that it may have.
 func (w *writer) deriveOften(c *column) {
+	if c.generator != "" {
+		return
+	}
 	over := ""
 	switch {
-	case c.generator != "":
 	case c.parent != nil:
 		over = "sequence: {of: " + c.parent.short() + ", cycle: " + c.parent.rows() + "}"
 	case c.most != nil && c.isDay():
 		over = fmt.Sprintf("sequence: {start: %s, step: 1d, cycle: %d}", c.from(), c.days())
-	default:
-		w.derive(c)
 	}
 	if over != "" && w.accepted(nil, entry{c, over}) {
 		c.choose(over)
+		return
 	}
+	w.derive(c) // behind the last row of a parent with UUIDs nothing starts over
 }
 
 // days is how many days the column may have.
