@@ -304,7 +304,14 @@ const (
 	latest   = "2025-12-31"
 )
 
-func (c *column) from() string { return c.day(c.least, 1, earliest) }
+func (c *column) from() string {
+	if last := c.day(c.most, -1, latest); c.least == nil && last < earliest { // a year before the end
+		if at, err := time.Parse(time.DateOnly, last); err == nil {
+			return at.AddDate(-1, 0, 0).Format(time.DateOnly)
+		}
+	}
+	return c.day(c.least, 1, earliest)
+}
 
 func (c *column) to() string {
 	if c.most == nil && c.least != nil { // a year behind the beginning

@@ -305,13 +305,22 @@ const (
 		"FROM (SELECT name, bool_and(listed IS NOT NULL) AS lists, string_agg(listed, ', ') AS listed, " +
 		"array_agg(least) FILTER (WHERE least <> ALL (mosts)) AS starts, array_agg(most) FILTER (WHERE most <> ALL (leasts)) AS ends " +
 		"FROM (SELECT *, array_agg(least) OVER () AS leasts, array_agg(most) OVER () AS mosts " +
-		"FROM (SELECT quote_ident(attname) AS name, substring(bound from '^FOR VALUES IN \\((.*)\\)$') AS listed, " +
-		"substring(bound from '^FOR VALUES FROM \\((.*)\\) TO \\(') AS least, substring(bound from ' TO \\((.*)\\)$') AS most " +
-		"FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = partrelid AND a.attnum = partattrs[0] " +
+		"FROM (SELECT name, substring(bound from '^FOR VALUES IN \\((.*)\\)$') AS listed, " +
+		"regexp_replace(substring(bound from '^FOR VALUES FROM \\((.*)\\) TO \\('), digits, day) AS least, " +
+		"regexp_replace(substring(bound from ' TO \\((.*)\\)$'), digits, day) AS most " +
+		"FROM pg_partitioned_table p CROSS JOIN LATERAL (" + partitionColumn + ") named " +
 		"JOIN pg_inherits i ON inhparent = partrelid JOIN pg_class c ON c.oid = inhrelid " +
 		"CROSS JOIN LATERAL pg_get_expr(relpartbound, c.oid) bound " +
-		"WHERE partrelid = $id AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
+		"WHERE partrelid = $id AND name IS NOT NULL AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
 		") parts) known GROUP BY name) bounds WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
+	// The column by which a table is divided, or of which date_trunc or the year: then the bounds are those of the
+	// column, too, a year's as its first day. A zone other than UTC would move them.
+	partitionColumn = "SELECT COALESCE(quote_ident(attname), truncated, of_year) AS name, " +
+		`CASE WHEN of_year IS NULL THEN '^$' ELSE '^''(\d+)''$' END AS digits, '''\1-01-01''' AS day ` +
+		"FROM (SELECT pg_get_partkeydef(partrelid)) key(text) " +
+		"LEFT JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0] AND attnum > 0 " +
+		`CROSS JOIN LATERAL substring(text from '^RANGE \(date_trunc\(''\w+''::text, \(?("[^"()]+"|[\w$]+)(?: AT TIME ZONE ''UTC''::text\))?\)\)$') truncated ` +
+		`CROSS JOIN LATERAL substring(text from '^RANGE \((?:EXTRACT\(year FROM |date_part\(''year''::text, )("[^"()]+"|[\w$]+)\)\)$') of_year`
 	// A foreign key to a partitioned table has others to its partitions, which PostgreSQL 11 and later make and need.
 	isWhole      = "COALESCE(to_jsonb(f) ->> 'conparentid', '0') = '0'"
 	selectTables = "SELECT c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
