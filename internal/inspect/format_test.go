@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // A unique column whose CHECK has a pattern counts in the pattern's digits.
@@ -32,5 +35,12 @@ func TestFormatOf(t *testing.T) {
 		}
 		require.Equal(t, want, formatOf(pattern, c.longest), c.pattern)
 	}
+	short := bigint("u")
+	short.Values = &rows.Column{Type: rows.Text, MaxBytes: 9}
+	file, err := Write(&loader.Description{Table: "t",
+		Columns: []loader.Column{bigint("id"), short}, Keys: []loader.Key{primary("id")}, Checks: []string{"u LIKE 'CUST-%'"},
+	}, "Server 1", false)
+	require.NoError(t, err)
+	require.Contains(t, string(file), `u: {type: text(9), pattern: "CUST-[0-9a-z]{0,4}"}`)
 	require.Equal(t, `sequence: {format: "CUST-{:06}"}`, formatOf(likePattern(`CUST-%`), 11))
 }

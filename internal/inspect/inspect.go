@@ -195,6 +195,9 @@ func (w *writer) limit(some found) bool {
 	all := true
 	for name, l := range some {
 		c := w.find(name)
+		if c != nil && l.pattern != "" {
+			l.pattern = w.fitted(c, l.pattern)
+		}
 		if c == nil || !w.canKeep(c, l) {
 			all = false
 			continue
@@ -202,6 +205,17 @@ func (w *writer) limit(some found) bool {
 		c.limits = c.and(l)
 	}
 	return all
+}
+
+// fitted returns the pattern with fewer of the repetitions that nothing bounds, if the column is too short for them.
+func (w *writer) fitted(c *column, pattern string) string {
+	for most := mostRepeats; most >= 0; most-- {
+		shorter := strings.ReplaceAll(pattern, fmt.Sprintf("{0,%d}", mostRepeats), fmt.Sprintf("{0,%d}", most))
+		if w.accepted(nil, entry{c, "pattern: " + quoted(shorter)}) {
+			return shorter
+		}
+	}
+	return pattern
 }
 
 // canKeep reports whether generators can keep a column in limits that are not those of a list or a range.
