@@ -111,6 +111,16 @@ func (j *joint) share(w *writer) bool {
 	return true
 }
 
+// fill gives the parent of columns that are drawn apart as many rows as one of its columns has values before it starts
+// over: with fewer not every pair is there.
+func (j *joint) fill() {
+	for _, c := range j.of.columns {
+		if j.apart && c.derived && c.parent != nil && strings.Contains(c.generator, "cycle:") {
+			j.of.Rows = max(j.of.Rows, c.parent.Rows)
+		}
+	}
+}
+
 // drawTogether chooses the column that draws the parent's row: one that is derived, or else takes no NULL, or else the
 // first.
 func (j *joint) drawTogether() {

@@ -181,6 +181,11 @@ func (s *schema) derivedAfterParents(w *writer, keyed map[*writer]bool) {
 // bound leaves no table more rows than its derived columns have values for, and than those have that they go through:
 // now, and at any scale.
 func (s *schema) bound() {
+	for _, all := range s.joint {
+		for _, j := range all {
+			j.fill()
+		}
+	}
 	for _, w := range s.writers {
 		w.most = w.room()
 		w.Rows = min(w.Rows, w.most)

@@ -182,9 +182,11 @@ func TestNumericKeys(t *testing.T) {
 // What no push could fill, or no proof would find as it was filled, is left out with the reason.
 func TestUnfitTables(t *testing.T) {
 	key, id := []loader.Key{primary("id")}, []loader.Column{bigint("id")}
-	file, err := WriteSchema([]*loader.Description{described("plain", 9, key, id), described("a.b", 9, key, id)}, "s", "", "Server 1", false)
+	view := &loader.Description{Schema: "s", Table: "v", Unfit: "it is a view"}
+	file, err := WriteSchema([]*loader.Description{described("plain", 9, key, id), described("a.b", 9, key, id), view}, "s", "", "Server 1", false)
 	require.NoError(t, err)
 	require.Contains(t, string(file), "# \"a.b\" is left out: its name has a dot")
+	require.Contains(t, string(file), "# \"v\" is left out: it is a view\n")
 }
 
 // A unique column that the server computes is kept by one of those that it is computed from; times are in the order of a
@@ -254,4 +256,19 @@ func TestUniqueOfSomeRows(t *testing.T) {
 		"standard: {type: boolean, values: [false]}\n"} {
 		require.Contains(t, string(file), line)
 	}
+}
+
+// A parent whose pairs are drawn column by column has as many rows as one column has values before it starts over.
+func TestPairsOfFewRows(t *testing.T) {
+	both := []loader.Column{bigint("c"), bigint("no")}
+	pair := loader.Reference{Name: "p", Columns: []string{"c", "no"}, Schema: "s", Table: "address", Of: []string{"c", "no"}}
+	all := []*loader.Description{
+		described("customer", 300, []loader.Key{primary("id")}, []loader.Column{bigint("id")}),
+		described("address", 100, []loader.Key{primary("c", "no")}, both, to("customer", "c", "id")),
+		described("parcel", 50, []loader.Key{primary("id")}, append([]loader.Column{bigint("id")}, both...), pair),
+	}
+	file, err := WriteSchema(all, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	require.Contains(t, string(file), "  address:\n    rows: 300\n")
+	require.Contains(t, string(file), "      c: {type: bigint, ref: address.c}\n      \"no\": {type: bigint, ref: address.no}\n")
 }

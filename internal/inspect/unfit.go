@@ -9,11 +9,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// unfit finds the tables that no push can name, and those that triggers of others insert into, in which a push would
-// find rows.
+// unfit finds what takes no rows, the tables that no push can name, and those that triggers of others insert into, in
+// which a push would find rows.
 func unfit(all []*loader.Description) map[string]error {
 	left := map[string]error{}
 	for _, t := range all {
+		if t.Unfit != "" {
+			left[t.Table] = errors.New(t.Unfit)
+		}
 		if strings.Contains(t.Table, ".") {
 			left[t.Table] = errors.New("its name has a dot, which stands between a schema and a table: rename it, or fill it by hand")
 		}

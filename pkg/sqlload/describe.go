@@ -28,6 +28,7 @@ type Lookups struct {
 	Bounds     string // conditions of the columns by which it is divided
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
+	Others     string // name and kind, as "view", of what takes none
 	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its
 	// name before each row.
 	Each string
@@ -76,6 +77,7 @@ var InformationSchema = Lookups{
 		"GROUP BY table_schema, table_name, partition_expression HAVING SUM(partition_description = 'MAXVALUE') = 0",
 	Rows:   "SELECT $of COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
 	Tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = $schema AND table_type = 'BASE TABLE' ORDER BY table_name",
+	Others: "SELECT table_name, LOWER(table_type) FROM information_schema.tables WHERE table_schema = $schema AND table_type <> 'BASE TABLE' ORDER BY table_name",
 }
 
 // fill puts the names of a relation into a question.

@@ -41,7 +41,9 @@ func (t *Table) Shapes(ctx context.Context, tables ...*loader.Description) error
 
 	all := make(Described)
 	for _, d := range tables {
-		all[d.Table] = d
+		if d.Unfit == "" {
+			all[d.Table] = d
+		}
 	}
 	return t.connect(ctx, func(c Conn) error {
 		err := shaper.Shapes(ctx, c, all)

@@ -294,7 +294,10 @@ var lookups = sqlload.Lookups{
 	Bounds:     partitionBounds,
 	Rows:       "SELECT CAST(reltuples AS bigint) FROM pg_class WHERE oid = $id",
 	Tables:     selectTables + " ORDER BY c.relname",
-	Each:       eachTable,
+	Others: "SELECT c.relname, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END " +
+		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
+		"WHERE n.nspname = $schema AND c.relkind IN ('v', 'm', 'f') AND NOT c.relispartition ORDER BY c.relname",
+	Each: eachTable,
 }
 
 const (

@@ -223,11 +223,12 @@ func TestDescribeAll(t *testing.T) {
 		CREATE TRIGGER t BEFORE INSERT ON c FOR EACH ROW EXECUTE FUNCTION f();
 		CREATE TABLE p (id int NOT NULL) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9);
 		CREATE TABLE heir () INHERITS (c);
-		CREATE VIEW v AS SELECT 1`)
-	backendtest.DescribedAlike(t, schema, []string{"A b", "c", "heir", "p"}, func(table string) loader.Loader {
+		CREATE TABLE empty (); CREATE MATERIALIZED VIEW m AS SELECT 1; CREATE VIEW v AS SELECT 1`)
+	unfit := backendtest.DescribedAlike(t, schema, []string{"A b", "c", "heir", "p"}, func(table string) loader.Loader {
 		to.Table = schema + "." + table
 		return backendtest.Open(t, postgres.New(), to, backendtest.Deps())
 	})
+	require.Equal(t, map[string]string{"empty": "it has no columns", "m": "it is a materialized view", "v": "it is a view"}, unfit)
 }
 
 // A partitioned table takes what one of its partitions takes; a foreign key to it is one, however many these are.
