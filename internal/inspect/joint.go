@@ -114,8 +114,12 @@ func (j *joint) share(w *writer) bool {
 // fill gives the parent of columns that are drawn apart as many rows as one of its columns has values before it starts
 // over: with fewer not every pair is there.
 func (j *joint) fill() {
+	if !j.apart {
+		return
+	}
 	for _, c := range j.of.columns {
-		if j.apart && c.derived && c.parent != nil && strings.Contains(c.generator, "cycle:") {
+		j.of.Rows = max(j.of.Rows, turn(c.generator))
+		if c.derived && c.parent != nil && strings.Contains(c.generator, "cycle:") {
 			j.of.Rows = max(j.of.Rows, c.parent.Rows)
 		}
 	}

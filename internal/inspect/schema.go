@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
@@ -356,16 +357,34 @@ func (w *writer) parsed(text string, all []entry) error {
 	}
 
 	_, body, _ := strings.Cut(text, "name: t\n")
-	file := "version: 1\ntables:\n  \"?\":\n" + indented("    ", body)
+	file := fmt.Sprintf("version: 1\ntables:\n  \"?\":\n    rows: %d\n", triedRows) + indented("    ", body)
 	for of, columns := range found {
-		file += "  " + dotted(of.label) + ":\n    key: [terapush_row]\n    columns:\n      terapush_row: {type: bigint, sequence: {start: 1}}\n"
+		rows, lines := int64(triedRows), ""
 		for _, line := range columns {
-			file += "    " + line + "\n"
+			rows = max(rows, turn(line))
+			lines += "    " + line + "\n"
 		}
+		file += fmt.Sprintf("  %s:\n    rows: %d\n    key: [terapush_row]\n    columns:\n      terapush_row: {type: bigint, sequence: {start: 1}}\n",
+			dotted(of.label), rows) + lines
 	}
-	const rows = 10
-	_, err := dataset.ParseTables("file", []byte(file), nil, dataset.Scale{Rows: rows})
+	_, err := dataset.ParseTables("file", []byte(file), nil, dataset.Scale{})
 	return err
+}
+
+// triedRows is how many rows a table has whose columns are tried, so few that every type has values for them.
+const triedRows = 10
+
+var turns = regexp.MustCompile(`(?:every|cycle): (\d+)`)
+
+// turn is after how many rows a column of a pair goes on or starts over; 0 if it does not, or if that is a parent's
+// number of rows.
+func turn(generator string) int64 {
+	m := turns.FindStringSubmatch(generator)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64)
+	return n
 }
 
 // stubs are the columns that others refer to, as lines of a file, by table.

@@ -265,10 +265,16 @@ func TestPairsOfFewRows(t *testing.T) {
 	all := []*loader.Description{
 		described("customer", 300, []loader.Key{primary("id")}, []loader.Column{bigint("id")}),
 		described("address", 100, []loader.Key{primary("c", "no")}, both, to("customer", "c", "id")),
+		described("node", 40, []loader.Key{primary("id", "version")}, []loader.Column{bigint("id"), bigint("version")}),
+		described("tag", 50, []loader.Key{primary("k")}, []loader.Column{bigint("k"), bigint("node"), bigint("version")}, loader.Reference{
+			Name: "n", Columns: []string{"node", "version"}, Schema: "s", Table: "node", Of: []string{"id", "version"},
+		}),
 		described("parcel", 50, []loader.Key{primary("id")}, append([]loader.Column{bigint("id")}, both...), pair),
 	}
 	file, err := WriteSchema(all, "s", "", "Server 1", false)
 	require.NoError(t, err)
 	require.Contains(t, string(file), "  address:\n    rows: 300\n")
+	require.Contains(t, string(file), "  node:\n    rows: 100\n")
+	require.Contains(t, string(file), "      node: {type: bigint, ref: node.id}\n      version: {type: bigint, ref: node.version}\n")
 	require.Contains(t, string(file), "      c: {type: bigint, ref: address.c}\n      \"no\": {type: bigint, ref: address.no}\n")
 }
