@@ -111,7 +111,7 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 		if c.isNarrow() && c.Values.Type == rows.Int32 && (w.inKey(c.Name) || c.Numbered != "") {
 			c.Values = &rows.Column{Name: c.Name, Type: rows.Int16} // whose sequences end before the column does
 		}
-		if (w.inKey(c.Name) || w.refers(c.Name)) && !w.Escapes {
+		if w.inKey(c.Name) || w.refers(c.Name) {
 			c.readWholeNumbers()
 		}
 		if c.Values == nil && c.Type == "json" { // PostgreSQL's, which takes documents as text only
@@ -135,10 +135,10 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 	return w
 }
 
-// wholeNumbers are types of PostgreSQL that take whole numbers, as keys that come from Oracle have.
-var wholeNumbers = regexp.MustCompile(`^numeric(?:\((\d+)(?:,0)?\))?$`)
+// wholeNumbers are types of PostgreSQL and MySQL that take whole numbers, as keys that come from Oracle have.
+var wholeNumbers = regexp.MustCompile(`^(?:numeric|decimal)(?:\((\d+)(?:,0)?\))?(?: unsigned)?$`)
 
-// readWholeNumbers reads a numeric of them as the integers of which sequences are, and which are numerics there.
+// readWholeNumbers reads a decimal of them as the integers of which sequences are.
 func (c *column) readWholeNumbers() {
 	m := wholeNumbers.FindStringSubmatch(c.Type)
 	if m == nil {

@@ -167,6 +167,7 @@ func TestNumericKeys(t *testing.T) {
 	for kind, want := range map[string]string{
 		"numeric": "bigint unsigned, sequence: {start: 1}}", "numeric(38,0)": "bigint unsigned, sequence: {start: 1}}",
 		"numeric(19)": "bigint unsigned, sequence: {start: 1, most: 9223372036854775807}}", "numeric(10,0)": "bigint unsigned, sequence: {start: 1, most: 9999999999}}",
+		"decimal(8,0) unsigned": "bigint unsigned, sequence: {start: 1, most: 99999999}}",
 	} {
 		all := []*loader.Description{
 			described("a", 9, []loader.Key{primary("id")}, []loader.Column{numeric("id", kind), numeric("price", "numeric")}),

@@ -123,6 +123,7 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s) CHARACTER SET utf8mb4"},
 	{Ours: rows.Enum, Name: "longtext", Also: append([]string{"char"}, texts...), Fits: sqlload.LongEnough},
 	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP(%d)", Fits: sqlload.SecondDigits(0)},
+	{Ours: rows.Uint64, Name: "decimal", Also: []string{"decimal unsigned"}, Fits: sqlload.WholeNumber(20)},
 }
 
 // noBoolean fits a TINYINT that is no TINYINT(1), which is how the family writes BOOLEAN.
