@@ -77,7 +77,8 @@ var InformationSchema = Lookups{
 		"GROUP BY table_schema, table_name, partition_expression HAVING SUM(partition_description = 'MAXVALUE') = 0",
 	Rows:   "SELECT $of COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
 	Tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = $schema AND table_type = 'BASE TABLE' ORDER BY table_name",
-	Others: "SELECT table_name, LOWER(table_type) FROM information_schema.tables WHERE table_schema = $schema AND table_type <> 'BASE TABLE' ORDER BY table_name",
+	Others: "SELECT table_name, LOWER(table_type) FROM information_schema.tables WHERE table_schema = $schema " +
+		"AND table_type <> 'BASE TABLE' ORDER BY table_name",
 }
 
 // fill puts the names of a relation into a question.
