@@ -74,6 +74,8 @@ func (w *writer) deriveOften(c *column) {
 	}
 	over := ""
 	switch {
+	case c.parent != nil && c.parent.startsOver() != "": // as the tenants of all users do
+		over = c.parent.startsOver()
 	case c.parent != nil:
 		over = "sequence: {of: " + c.parent.short() + ", cycle: " + c.parent.rows() + "}"
 	case c.most != nil && c.isDay():
@@ -84,6 +86,16 @@ func (w *writer) deriveOften(c *column) {
 		return
 	}
 	w.derive(c) // behind the last row of a parent with UUIDs nothing starts over
+}
+
+// startsOver is the generator of a parent's column that itself starts over behind the last row of another table; "" of
+// others.
+func (p *parent) startsOver() string {
+	of := p.find(p.column)
+	if of == nil || !of.derived || of.parent == nil || !strings.Contains(of.generator, "cycle:") {
+		return ""
+	}
+	return of.generator
 }
 
 // days is how many days the column may have.
@@ -151,6 +163,10 @@ func (j *joint) drawTogether() {
 
 // together lists the generators that take a value from the row of the parent that another column has drawn, or follows.
 func (c *column) together() []string {
+	over := c.parent.startsOver()
+	if over != "" && c.with.generator == "sequence: {"+c.with.begins()+"}" { // row by row with the parent
+		return []string{over}
+	}
 	if c.with.derived {
 		return []string{strings.Replace(c.with.generator, c.with.parent.short(), c.parent.short(), 1)}
 	}

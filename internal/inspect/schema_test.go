@@ -279,3 +279,47 @@ func TestPairsOfFewRows(t *testing.T) {
 	require.Contains(t, string(file), "      node: {type: bigint, ref: node.id}\n      version: {type: bigint, ref: node.version}\n")
 	require.Contains(t, string(file), "      c: {type: bigint, ref: address.c}\n      \"no\": {type: bigint, ref: address.no}\n")
 }
+
+// A tenant's column goes through all tables: what refers to a row and to a user of the same tenant has that tenant.
+func TestTenantsOfSeveralTables(t *testing.T) {
+	joint := func(table, column, of string) loader.Reference {
+		return loader.Reference{
+			Name: "f_" + column, Columns: []string{"tenant", column}, Schema: "s", Table: table, Of: []string{"tenant", of},
+		}
+	}
+	all := []*loader.Description{
+		described("tenants", 7, []loader.Key{primary("id")}, []loader.Column{bigint("id")}),
+		described("users", 90, []loader.Key{primary("tenant", "id")}, []loader.Column{bigint("tenant"), bigint("id")}, to("tenants", "tenant", "id")),
+		described("docs", 50, []loader.Key{primary("tenant", "id")}, []loader.Column{bigint("tenant"), bigint("id"), bigint("owner")}, joint("users", "owner", "id")),
+		described("shares", 50, []loader.Key{primary("tenant", "doc", "user")}, []loader.Column{bigint("tenant"), bigint("doc"), bigint("user")},
+			joint("docs", "doc", "id"), joint("users", "user", "id")),
+	}
+	file, err := WriteSchema(all, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	of, err := dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 3})
+	require.NoError(t, err)
+
+	type pair [2]int64
+	seen := map[string]map[pair]bool{"users": {}, "docs": {}}
+	for _, table := range of.Tables[1:] {
+		made, err := table.Spec.Compile(1)
+		require.NoError(t, err)
+		block := rows.NewBlock(made.Schema())
+		made.Fill(block, 0, int(table.Spec.Rows))
+		made.Derive(block, 0)
+		for i := range int(table.Spec.Rows) {
+			tenant, second := block.Columns[0].Ints[i], block.Columns[1].Ints[i]
+			switch table.Name {
+			case "users":
+				seen["users"][pair{tenant, second}] = true
+				continue
+			case "docs":
+				seen["docs"][pair{tenant, second}] = true
+			case "shares":
+				require.True(t, seen["docs"][pair{tenant, second}])
+			}
+			require.True(t, seen["users"][pair{tenant, block.Columns[2].Ints[i]}], table.Name)
+		}
+	}
+	require.Len(t, of.Tables, 4)
+}
