@@ -1,7 +1,10 @@
 package inspect
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -67,6 +70,22 @@ func (s *schema) needs(table string, other *writer, seen map[string]bool) bool {
 		isFree := slices.ContainsFunc(r.Columns, takesNull)
 		return r.Schema == w.Schema && !isFree && (r.Table == other.Table || s.needs(r.Table, other, seen))
 	})
+}
+
+// circleOf returns those of some tables that need themselves, with that as their problem.
+func (s *schema) circleOf(some map[string]*writer) map[string]*writer {
+	circle := map[string]*writer{}
+	for name, w := range some {
+		if s.needs(name, w, map[string]bool{}) {
+			circle[name] = w
+		}
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(circle)), ", ")
+	for _, w := range circle {
+		w.problems = []error{fmt.Errorf("%s refer to each other by columns that take no NULL: drop one of the foreign keys "+
+			"until they are full, or fill them by hand", names)}
+	}
+	return circle
 }
 
 func (s *schema) unchecked() bool {

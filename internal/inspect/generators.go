@@ -109,9 +109,11 @@ func (c *column) draws() []string {
 	case rows.Wide: // of which few digits will do
 		scale := min(v.Scale, 14)
 		least, most := c.between(scale, 0, pow10(min(v.Digits-v.Scale, 3)+scale)-1)
+		most = min(most, pow10(v.Digits-v.Scale+scale)-1)
 		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, scale), decimal(most, scale))}
 	case rows.Decimal:
 		least, most := c.between(v.Scale, 1, min(pow10(v.Digits)-1, 1000*pow10(v.Scale)))
+		most = min(most, pow10(v.Digits)-1)
 		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, v.Scale), decimal(most, v.Scale))}
 	case rows.Float32, rows.Float64:
 		return c.floats()

@@ -73,6 +73,7 @@ func newSchema(all []*loader.Description, prefix string, left map[string]error, 
 		}
 		for i := range w.References {
 			r := &w.References[i]
+			s.refuseLeft(w, r)
 			if s.isJoint(w.Description, r) && !s.breakJoint(w, r) {
 				s.linkJoint(w, r)
 			}
@@ -84,6 +85,16 @@ func newSchema(all []*loader.Description, prefix string, left map[string]error, 
 		}
 	}
 	return s
+}
+
+// refuseLeft adds that a table cannot be filled of which several columns, none of them NULL, refer to one that is left
+// out.
+func (s *schema) refuseLeft(w *writer, r *loader.Reference) {
+	isLeft := r.Schema == w.Schema && s.left[r.Table] != nil
+	if len(r.Columns) > 1 && isLeft && slices.Contains(w.unknown, referenceText(r)) {
+		w.problems = append(w.problems, fmt.Errorf("columns %s: they refer to table %s, which is left out: "+
+			"once that has rows, inspect --table %s describes this one alone", strings.Join(r.Columns, ", "), r.Table, w.label))
+	}
 }
 
 // link finds the table of the file that a column refers to. If that is left out, no row can refer to it.
@@ -130,7 +141,7 @@ func (s *schema) write() {
 }
 
 // leaveOutFirst leaves out the tables that fail though all that they refer to do not: of the others the next try tells
-// whether they fail for another reason than that. Of a circle it leaves out all.
+// whether they fail for another reason than that. Of a circle it leaves out all, and says so.
 func (s *schema) leaveOutFirst(failing map[string]*writer) {
 	s.failed = len(failing) > 0
 	waits := func(w *writer) bool {
@@ -144,6 +155,9 @@ func (s *schema) leaveOutFirst(failing map[string]*writer) {
 		if !waits(w) {
 			first[name] = w
 		}
+	}
+	if len(first) == 0 {
+		first = s.circleOf(failing)
 	}
 	if len(first) == 0 {
 		first = failing

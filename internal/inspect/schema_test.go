@@ -323,3 +323,29 @@ func TestTenantsOfSeveralTables(t *testing.T) {
 	}
 	require.Len(t, of.Tables, 4)
 }
+
+// Tables that need each other by keys of several columns are left out by name, and with them what must refer to them.
+func TestCirclesOfKeys(t *testing.T) {
+	pair := func(table, first, second string) loader.Reference {
+		return loader.Reference{Name: "f_" + second, Columns: []string{first, second}, Schema: "s", Table: table, Of: []string{"t", "id"}}
+	}
+	key := []loader.Key{primary("t", "id")}
+	points := loader.Column{Name: "points", Type: "numeric(3,1)", Values: &rows.Column{Type: rows.Decimal, Digits: 3, Scale: 1}}
+	ticket := described("ticket", 9, []loader.Key{primary("no")}, []loader.Column{bigint("no"), bigint("a"), bigint("b")}, pair("staff", "a", "b"))
+	free := described("free", 9, []loader.Key{primary("no")}, []loader.Column{bigint("no"), points})
+	free.Checks = []string{"points >= 0.5"}
+	all := []*loader.Description{
+		described("dept", 9, key, []loader.Column{bigint("t"), bigint("id"), bigint("head")}, pair("staff", "t", "head")),
+		described("staff", 9, key, []loader.Column{bigint("t"), bigint("id"), bigint("dept")}, pair("dept", "t", "dept")),
+		ticket, free,
+	}
+	file, err := WriteSchema(all, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	for _, line := range []string{
+		`# "dept" is left out: dept, staff refer to each other by columns that take no NULL`,
+		`# "ticket" is left out: columns a, b: they refer to table staff, which is left out`,
+		`points: {type: "decimal(3,1)", uniform: {min: 0.5, max: 99.9}}`,
+	} {
+		require.Contains(t, string(file), line)
+	}
+}
