@@ -250,6 +250,11 @@ func TestDescribePartitions(t *testing.T) {
 		CREATE TABLE n1 PARTITION OF local FOR VALUES FROM ('2025-01-01') TO ('2025-02-01');
 		CREATE TABLE years ("Day" date) PARTITION BY RANGE (extract(year FROM "Day"));
 		CREATE TABLE y1 PARTITION OF years FOR VALUES FROM (2024) TO (2025); CREATE TABLE y2 PARTITION OF years FOR VALUES FROM (2025) TO (2026);
+		CREATE TABLE two (d date, a text) PARTITION BY RANGE (d);
+		CREATE TABLE t25 PARTITION OF two FOR VALUES FROM ('2025-01-01') TO ('2026-01-01') PARTITION BY LIST (a);
+		CREATE TABLE t25x PARTITION OF t25 FOR VALUES IN ('x', 'y');
+		CREATE TABLE t26 PARTITION OF two FOR VALUES FROM ('2026-01-01') TO ('2027-01-01') PARTITION BY LIST (a);
+		CREATE TABLE t26x PARTITION OF t26 FOR VALUES IN ('x', 'y');
 		CREATE TABLE child (r int REFERENCES r)`)
 	to.Table = schema + ".child"
 	all, err := loader.FeaturesOf(backendtest.Open(t, postgres.New(), to, backendtest.Deps())).Describer.DescribeAll(t.Context(), schema)
@@ -261,6 +266,7 @@ func TestDescribePartitions(t *testing.T) {
 	require.Equal(t, map[string][]string{
 		"r": {"CHECK (id >= 0 AND id < MAXVALUE)"}, "gap": nil, "list": {"CHECK (a IN ('x', 'it''s', 'y'))"}, "rest": nil, "child": nil,
 		"months": {"CHECK (m >= '2025-01-01 00:00:00' AND m < '2025-02-01 00:00:00')"}, "local": nil,
+		"two":   {"CHECK (a IN ('x', 'y'))", "CHECK (d >= '2025-01-01' AND d < '2027-01-01')"},
 		"years": {`CHECK ("Day" >= '2024-01-01' AND "Day" < '2026-01-01')`},
 	}, checks)
 	require.Len(t, all[0].References, 1)
