@@ -12,12 +12,13 @@ type part struct {
 	digits int    // how many digits match it, too; 0 is none
 }
 
-// formatOf returns the generator of texts that match a pattern and have at most so many characters, 0 for any, each of
-// them another one: the longest digits of the pattern count, and the rest is always the same. "" of one without digits.
-func formatOf(pattern string, longest int) string {
+// formatsOf lists the generator of texts that match a pattern and have at most so many characters, 0 for any, each of
+// them another one: the longest digits of the pattern count, and the rest is always the same. There is none of a pattern
+// without digits.
+func formatsOf(pattern string, longest int) []string {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return ""
+		return nil
 	}
 
 	before, after, counts := "", "", part{}
@@ -34,9 +35,9 @@ func formatOf(pattern string, longest int) string {
 		width = min(width, longest-len(before)-len(after))
 	}
 	if width < max(len(counts.least), 1) {
-		return ""
+		return nil
 	}
-	return "sequence: {format: " + quoted(fmt.Sprintf("%s{:0%d}%s", before, width, after)) + "}"
+	return []string{"sequence: {format: " + quoted(fmt.Sprintf("%s{:0%d}%s", before, width, after)) + "}"}
 }
 
 // parts divides a pattern. Digits that follow each other are one.

@@ -12,7 +12,7 @@ import (
 )
 
 // A unique column whose CHECK has a pattern counts in the pattern's digits.
-func TestFormatOf(t *testing.T) {
+func TestFormatsOf(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
 		longest int
@@ -28,12 +28,12 @@ func TestFormatOf(t *testing.T) {
 	} {
 		pattern, ok := patternOf(c.pattern)
 		require.True(t, ok)
-		want := ""
+		var want []string
 		if c.want != "" {
-			want = `sequence: {format: "` + c.want + `"}`
+			want = []string{`sequence: {format: "` + c.want + `"}`}
 			require.Regexp(t, c.pattern, fmt.Sprintf(strings.NewReplacer("{:", "%", "}", "d").Replace(c.want), 7))
 		}
-		require.Equal(t, want, formatOf(pattern, c.longest), c.pattern)
+		require.Equal(t, want, formatsOf(pattern, c.longest), c.pattern)
 	}
 	short := bigint("u")
 	short.Values = &rows.Column{Type: rows.Text, MaxBytes: 9}
@@ -42,5 +42,5 @@ func TestFormatOf(t *testing.T) {
 	}, "Server 1", false)
 	require.NoError(t, err)
 	require.Contains(t, string(file), `u: {type: text(9), pattern: "CUST-[0-9a-z]{0,4}"}`)
-	require.Equal(t, `sequence: {format: "CUST-{:06}"}`, formatOf(likePattern(`CUST-%`), 11))
+	require.Equal(t, []string{`sequence: {format: "CUST-{:06}"}`}, formatsOf(likePattern(`CUST-%`), 11))
 }

@@ -30,7 +30,7 @@ func (c *column) sequences(key bool) (all []string) {
 		return []string{"uuid: v4"}
 	case rows.Text, rows.Char:
 		if c.pattern != "" {
-			return []string{formatOf(c.pattern, c.longest())}
+			return formatsOf(c.pattern, c.longest())
 		}
 		digits := sequenceDigits
 		if most := c.longest(); most > 0 {

@@ -11,7 +11,9 @@ import (
 
 // DescribedAlike compares what the back-end says of each table of a schema with what it says of all at once, which it
 // asks in other words. It opens a loader on a table. unfit is why others of the schema take no rows.
-func DescribedAlike(t testing.TB, schema string, tables []string, open func(table string) loader.Loader) (unfit map[string]string) {
+func DescribedAlike(
+	t testing.TB, schema string, tables []string, open func(table string) loader.Loader,
+) (unfit map[string]string) {
 	t.Helper()
 	var each []*loader.Description
 	for _, table := range tables {

@@ -302,11 +302,13 @@ var lookups = sqlload.Lookups{
 
 const (
 	// What a column may have by which a table is divided, if no partition takes the rest: all lists, or from the first of
-	// ranges without a gap to the last. Where partitions are divided again, each by other values, a row may still find none.
+	// ranges without a gap to the last. Where partitions are divided again, each by other values, a row may still find
+	// none.
 	partitionBounds = "SELECT CASE WHEN lists THEN format('CHECK (%s IN (%s))', name, listed) " +
 		"ELSE format('CHECK (%1$s >= %2$s AND %1$s < %3$s)', name, starts[1], ends[1]) END " +
 		"FROM (SELECT name, bool_and(listed IS NOT NULL) AS lists, string_agg(DISTINCT listed, ', ') AS listed, " +
-		"array_agg(DISTINCT least) FILTER (WHERE least <> ALL (mosts)) AS starts, array_agg(DISTINCT most) FILTER (WHERE most <> ALL (leasts)) AS ends " +
+		"array_agg(DISTINCT least) FILTER (WHERE least <> ALL (mosts)) AS starts, " +
+		"array_agg(DISTINCT most) FILTER (WHERE most <> ALL (leasts)) AS ends " +
 		"FROM (SELECT *, array_agg(least) OVER all_of AS leasts, array_agg(most) OVER all_of AS mosts " +
 		"FROM (SELECT name, substring(bound from '^FOR VALUES IN \\((.*)\\)$') AS listed, " +
 		"regexp_replace(substring(bound from '^FOR VALUES FROM \\((.*)\\) TO \\('), digits, day) AS least, " +
@@ -315,7 +317,8 @@ const (
 		"JOIN pg_inherits i ON inhparent = partrelid JOIN pg_class c ON c.oid = inhrelid " +
 		"CROSS JOIN LATERAL pg_get_expr(relpartbound, c.oid) bound " +
 		"WHERE partrelid IN (" + partitionTree + ") AND name IS NOT NULL AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
-		") parts WINDOW all_of AS (PARTITION BY name)) known GROUP BY name) bounds WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
+		") parts WINDOW all_of AS (PARTITION BY name)) known GROUP BY name) bounds " +
+		"WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
 	// The table, and what it is divided into, which may be divided again.
 	partitionTree = "WITH RECURSIVE tree(oid) AS (SELECT CAST($id AS oid) " +
 		"UNION ALL SELECT inhrelid FROM tree JOIN pg_inherits ON inhparent = tree.oid) SELECT oid FROM tree"
