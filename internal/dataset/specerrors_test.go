@@ -294,7 +294,7 @@ func TestMistakesInAFile(t *testing.T) {
 			"t.yaml:2: rows: 1001 are too many: the sequences have values for 500 rows, since half of them are for probes"},
 		{"version: 1\ncolumns:\n" + id + "  ID: {type: bigint, constant: 1}\n", "t.yaml:4: columns id and ID are one to databases that ignore case"},
 		{"version: 1\ncolumns:\n" + id + "  \"a\\u001bb\": {type: bigint, constant: 1}\n",
-			`t.yaml:4: column "a\x1bb": a name has characters that can be seen, and no quote or backslash`},
+			`t.yaml:4: column "a\x1bb": a name has characters that can be seen, and no backslash`},
 		{"version: 1\ncolumns:\n" + id + "  " + strings.Repeat("a", 64) + ": {type: bigint, constant: 1}\n",
 			"t.yaml:4: column " + `"` + strings.Repeat("a", 60) + `…": a name has 1 to 63 bytes`},
 		{"version: 1\ncolumns: &a\n" + id, "t.yaml:2: anchors, aliases and tags (&, *, !) are not supported: write the value out"},

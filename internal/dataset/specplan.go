@@ -195,7 +195,7 @@ func CheckColumnName(name string) error {
 	case name == "" || len(name) > maxName:
 		return fmt.Errorf("a name has 1 to %d bytes", maxName)
 	case strings.IndexFunc(name, badInColumns) >= 0 || strings.TrimSpace(name) != name:
-		return errors.New("a name has characters that can be seen, and no quote or backslash")
+		return errors.New("a name has characters that can be seen, and no backslash")
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func notInNames(r rune) bool {
 	return r >= 0x80 || r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-func badInColumns(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("\"'`\\\uFFFD", r) }
+func badInColumns(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("\\\uFFFD", r) }
 
 // number checks the key, chooses one if there is none and the choice is clear, and returns the row number made of it.
 func (p *specPlanner) number(columns []columnPlan) []rows.Term {

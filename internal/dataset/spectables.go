@@ -169,11 +169,14 @@ func (r *specReader) sized(t entry, scale Scale) *readTable {
 	if t.key == "" || strings.ContainsFunc(t.key, func(c rune) bool { return c == ',' || c == ';' || unicode.IsControl(c) }) {
 		r.add(t.line, "table %s: write it as name or schema.name", quoted(t.key))
 	}
-	one.keys = r.mapping(t.value, "table "+quoted(t.key), "rows", "key", "primary", "unique", "columns")
+	one.keys = r.mapping(t.value, "table "+quoted(t.key), "rows", "most", "key", "primary", "unique", "columns")
 	if rows, is := find(one.keys, "rows"); is {
 		one.Spec.Rows = r.count(rows, "rows")
 	}
 	one.Spec.Rows = scale.of(one.Spec.Rows)
+	if most, is := find(one.keys, "most"); is {
+		one.Spec.Rows = min(one.Spec.Rows, r.count(most, "most"))
+	}
 	if one.Spec.Rows == 0 {
 		r.add(t.line, "table %s: rows is missing: write it, or give --rows for all tables", quoted(t.key))
 	}
@@ -271,12 +274,13 @@ func (f *tableFile) own(t *readTable, c *SpecColumn, ref *SpecRef) bool {
 // pair resolves a reference to a column of a key of two, and leaves out the parent's last rows if they are fewer than
 // the column that starts over has values. Of the others every pair is there, so that the two columns are drawn apart.
 func (f *tableFile) pair(t *readTable, c *SpecColumn, ref *SpecRef, of *SpecSequence) {
-	if of.Every == 1 && of.Cycle == 0 {
+	startsOver := of.Cycle > 0 && of.Cycle <= ref.Rows
+	if of.Every == 1 && !startsOver {
 		return
 	}
 	ref.Every, ref.Cycle = of.Every, of.Cycle
 	whole := ref.Rows - ref.Rows%of.Every
-	if whole == 0 || of.Cycle > ref.Rows {
+	if whole == 0 {
 		f.wrong(t, c, "ref: table %s gets %d rows, fewer than column %s has before it goes on or starts over: give it more",
 			quoted(ref.Table), ref.Rows, quoted(ref.Column))
 		return

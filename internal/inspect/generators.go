@@ -109,9 +109,11 @@ func (c *column) draws() []string {
 	case rows.Wide: // of which few digits will do
 		scale := min(v.Scale, 14)
 		least, most := c.between(scale, 0, pow10(min(v.Digits-v.Scale, 3)+scale)-1)
+		most = min(most, pow10(v.Digits-v.Scale+scale)-1)
 		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, scale), decimal(most, scale))}
 	case rows.Decimal:
 		least, most := c.between(v.Scale, 1, min(pow10(v.Digits)-1, 1000*pow10(v.Scale)))
+		most = min(most, pow10(v.Digits)-1)
 		return []string{fmt.Sprintf("uniform: {min: %s, max: %s}", decimal(least, v.Scale), decimal(most, v.Scale))}
 	case rows.Float32, rows.Float64:
 		return c.floats()
@@ -304,7 +306,14 @@ const (
 	latest   = "2025-12-31"
 )
 
-func (c *column) from() string { return c.day(c.least, 1, earliest) }
+func (c *column) from() string {
+	if last := c.day(c.most, -1, latest); c.least == nil && last < earliest { // a year before the end
+		if at, err := time.Parse(time.DateOnly, last); err == nil {
+			return at.AddDate(-1, 0, 0).Format(time.DateOnly)
+		}
+	}
+	return c.day(c.least, 1, earliest)
+}
 
 func (c *column) to() string {
 	if c.most == nil && c.least != nil { // a year behind the beginning

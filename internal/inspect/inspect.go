@@ -70,8 +70,8 @@ type writer struct {
 	label string // of the table in a file of several; "" in a file of its own
 	// unknownRows says that Rows is no number of the server's.
 	unknownRows bool
-	full        bool // Rows is as many as the derived columns have values for
-	keepValues  bool // texts of common values, in place of v1, v2 …
+	most        int64 // rows for which the derived columns have values, in a file of several
+	keepValues  bool  // texts of common values, in place of v1, v2 …
 	columns     []*column
 	key         []string
 	primary     []string // the table's, if its columns are in the spec
@@ -111,7 +111,7 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 		if c.isNarrow() && c.Values.Type == rows.Int32 && (w.inKey(c.Name) || c.Numbered != "") {
 			c.Values = &rows.Column{Name: c.Name, Type: rows.Int16} // whose sequences end before the column does
 		}
-		if (w.inKey(c.Name) || w.refers(c.Name)) && !w.Escapes {
+		if w.inKey(c.Name) || w.refers(c.Name) {
 			c.readWholeNumbers()
 		}
 		if c.Values == nil && c.Type == "json" { // PostgreSQL's, which takes documents as text only
@@ -135,10 +135,10 @@ func newWriter(d *loader.Description, inFile func(r *loader.Reference) bool) *wr
 	return w
 }
 
-// wholeNumbers are types of PostgreSQL that take whole numbers, as keys that come from Oracle have.
-var wholeNumbers = regexp.MustCompile(`^numeric(?:\((\d+)(?:,0)?\))?$`)
+// wholeNumbers are types of PostgreSQL and MySQL that take whole numbers, as keys that come from Oracle have.
+var wholeNumbers = regexp.MustCompile(`^(?:numeric|decimal)(?:\((\d+)(?:,0)?\))?(?: unsigned)?$`)
 
-// readWholeNumbers reads a numeric of them as the integers of which sequences are, and which are numerics there.
+// readWholeNumbers reads a decimal of them as the integers of which sequences are.
 func (c *column) readWholeNumbers() {
 	m := wholeNumbers.FindStringSubmatch(c.Type)
 	if m == nil {
@@ -195,6 +195,9 @@ func (w *writer) limit(some found) bool {
 	all := true
 	for name, l := range some {
 		c := w.find(name)
+		if c != nil && l.pattern != "" {
+			l.pattern = w.fitted(c, l.pattern)
+		}
 		if c == nil || !w.canKeep(c, l) {
 			all = false
 			continue
@@ -202,6 +205,17 @@ func (w *writer) limit(some found) bool {
 		c.limits = c.and(l)
 	}
 	return all
+}
+
+// fitted returns the pattern with fewer of the repetitions that nothing bounds, if the column is too short for them.
+func (w *writer) fitted(c *column, pattern string) string {
+	for most := mostRepeats; most >= 0; most-- {
+		shorter := strings.ReplaceAll(pattern, fmt.Sprintf("{0,%d}", mostRepeats), fmt.Sprintf("{0,%d}", most))
+		if w.accepted(nil, entry{c, "pattern: " + quoted(shorter)}) {
+			return shorter
+		}
+	}
+	return pattern
 }
 
 // canKeep reports whether generators can keep a column in limits that are not those of a list or a range.

@@ -69,19 +69,33 @@ func (s *schema) deriveReferred(w *writer) {
 // deriveOften is derive, but a column that refers to a parent starts over behind its last row, and one of days behind
 // the last one that it may have.
 func (w *writer) deriveOften(c *column) {
+	if c.generator != "" {
+		return
+	}
 	over := ""
 	switch {
-	case c.generator != "":
+	case c.parent != nil && c.parent.startsOver() != "": // as the tenants of all users do
+		over = c.parent.startsOver()
 	case c.parent != nil:
 		over = "sequence: {of: " + c.parent.short() + ", cycle: " + c.parent.rows() + "}"
 	case c.most != nil && c.isDay():
 		over = fmt.Sprintf("sequence: {start: %s, step: 1d, cycle: %d}", c.from(), c.days())
-	default:
-		w.derive(c)
 	}
 	if over != "" && w.accepted(nil, entry{c, over}) {
 		c.choose(over)
+		return
 	}
+	w.derive(c) // behind the last row of a parent with UUIDs nothing starts over
+}
+
+// startsOver is the generator of a parent's column that itself starts over behind the last row of another table; "" of
+// others.
+func (p *parent) startsOver() string {
+	of := p.find(p.column)
+	if of == nil || !of.derived || of.parent == nil || !strings.Contains(of.generator, "cycle:") {
+		return ""
+	}
+	return of.generator
 }
 
 // days is how many days the column may have.
@@ -107,6 +121,20 @@ func (j *joint) share(w *writer) bool {
 		c.parent, c.reference = &parent{j.of, j.Of[i]}, j.Reference
 	}
 	return true
+}
+
+// fill gives the parent of columns that are drawn apart as many rows as one of its columns has values before it starts
+// over: with fewer not every pair is there.
+func (j *joint) fill() {
+	if !j.apart {
+		return
+	}
+	for _, c := range j.of.columns {
+		j.of.Rows = max(j.of.Rows, turn(c.generator))
+		if c.derived && c.parent != nil && strings.Contains(c.generator, "cycle:") {
+			j.of.Rows = max(j.of.Rows, c.parent.Rows)
+		}
+	}
 }
 
 // drawTogether chooses the column that draws the parent's row: one that is derived, or else takes no NULL, or else the
@@ -135,6 +163,10 @@ func (j *joint) drawTogether() {
 
 // together lists the generators that take a value from the row of the parent that another column has drawn, or follows.
 func (c *column) together() []string {
+	over := c.parent.startsOver()
+	if over != "" && c.with.generator == "sequence: {"+c.with.begins()+"}" { // row by row with the parent
+		return []string{over}
+	}
 	if c.with.derived {
 		return []string{strings.Replace(c.with.generator, c.with.parent.short(), c.parent.short(), 1)}
 	}

@@ -93,29 +93,35 @@ func (w *writer) pair(columns []*column) bool {
 	if slow.parent != nil && fast.parent == nil {
 		slow, fast = fast, slow
 	}
-	bound := slow.in != nil || fast.in != nil || slow.parent == nil && slow.isNarrow()
-	if bound || !slow.isInteger() || !fast.isInteger() {
+	if slow.in != nil || fast.in != nil || !slow.isInteger() || !fast.isInteger() {
 		return false
 	}
 
-	first, cycle := fast.begins(), ""
+	first, cycle, last := fast.begins(), "", ""
+	if slow.parent == nil {
+		last = slow.last()
+	}
 	if fast.parent != nil {
 		cycle = fast.parent.rows()
 	} else {
 		start, count := fast.first(), int64(pairCycle)
+		most, bounded := fast.end()
+		if bounded {
+			count = min(count, most-start+1)
+		}
 		if r := fast.reference; r != nil {
 			if !canBeDrawn(r) {
 				return false
 			}
 			start, count = r.Keys.Min, r.Keys.Count
 		}
-		if slow.reference != nil || fast.isNarrow() && start+count-1 > fast.Values.Most {
+		if slow.reference != nil || count < 1 || bounded && start+count-1 > most {
 			return false
 		}
 		first, cycle = fmt.Sprintf("start: %d", start), fmt.Sprint(count)
 	}
 
-	every := fmt.Sprintf("sequence: {%s, every: %s}", slow.begins(), cycle)
+	every := fmt.Sprintf("sequence: {%s, every: %s%s}", slow.begins(), cycle, last)
 	over := fmt.Sprintf("sequence: {%s, cycle: %s}", first, cycle)
 	key := []string{slow.Name, fast.Name}
 	if !w.accepted(key, entry{slow, every}, entry{fast, over}) {

@@ -31,9 +31,9 @@ func likePattern(like string) string {
 	for i := 0; i < len(like); i++ {
 		switch c := like[i]; {
 		case c == '%':
-			out.WriteString("[a-z]{0,8}")
+			out.WriteString("[0-9a-z]{0,8}")
 		case c == '_':
-			out.WriteString("[a-z]")
+			out.WriteString("[0-9a-z]")
 		case c == '\\' && i+1 < len(like):
 			i++
 			out.WriteString(regexp.QuoteMeta(like[i : i+1]))

@@ -3,9 +3,9 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
@@ -14,6 +14,9 @@ import (
 
 // unknownRows is how many rows a table gets of which the server does not know the number.
 const unknownRows = 1000
+
+// fewRows is from how many rows on a file does not say that a table can have no more.
+const fewRows = 1_000_000_000
 
 // WriteSchema returns the file of a dataset for all tables of a schema, with references in the short form. A table that
 // it cannot describe is a comment with the reason. prefix comes before the names of the tables: "", or the schema and a
@@ -69,7 +72,9 @@ func newSchema(all []*loader.Description, prefix string, left map[string]error, 
 			s.link(w, c)
 		}
 		for i := range w.References {
-			if r := &w.References[i]; s.isJoint(w.Description, r) {
+			r := &w.References[i]
+			s.refuseLeft(w, r)
+			if s.isJoint(w.Description, r) && !s.breakJoint(w, r) {
 				s.linkJoint(w, r)
 			}
 		}
@@ -80,6 +85,16 @@ func newSchema(all []*loader.Description, prefix string, left map[string]error, 
 		}
 	}
 	return s
+}
+
+// refuseLeft adds that a table cannot be filled of which several columns, none of them NULL, refer to one that is left
+// out.
+func (s *schema) refuseLeft(w *writer, r *loader.Reference) {
+	isLeft := r.Schema == w.Schema && s.left[r.Table] != nil
+	if len(r.Columns) > 1 && isLeft && slices.Contains(w.unknown, referenceText(r)) {
+		w.problems = append(w.problems, fmt.Errorf("columns %s: they refer to table %s, which is left out: "+
+			"once that has rows, inspect --table %s describes this one alone", strings.Join(r.Columns, ", "), r.Table, w.label))
+	}
 }
 
 // link finds the table of the file that a column refers to. If that is left out, no row can refer to it.
@@ -126,7 +141,7 @@ func (s *schema) write() {
 }
 
 // leaveOutFirst leaves out the tables that fail though all that they refer to do not: of the others the next try tells
-// whether they fail for another reason than that. Of a circle it leaves out all.
+// whether they fail for another reason than that. Of a circle it leaves out all, and says so.
 func (s *schema) leaveOutFirst(failing map[string]*writer) {
 	s.failed = len(failing) > 0
 	waits := func(w *writer) bool {
@@ -140,6 +155,9 @@ func (s *schema) leaveOutFirst(failing map[string]*writer) {
 		if !waits(w) {
 			first[name] = w
 		}
+	}
+	if len(first) == 0 {
+		first = s.circleOf(failing)
 	}
 	if len(first) == 0 {
 		first = failing
@@ -171,23 +189,6 @@ func (s *schema) derivedAfterParents(w *writer, keyed map[*writer]bool) {
 	w.deriveUniques()
 	for _, j := range s.joint[w] {
 		j.drawTogether()
-	}
-}
-
-// bound leaves no table more rows than its derived columns have values for, and than those have that they go through.
-func (s *schema) bound() {
-	for _, w := range s.writers {
-		if room := w.room(); room < w.Rows {
-			w.Rows, w.full = room, true
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for _, w := range s.writers {
-			if most := w.most(); most < w.Rows {
-				w.Rows, changed = most, true
-			}
-		}
 	}
 }
 
@@ -231,10 +232,10 @@ func (s *schema) file(what string) string {
 		if w.unknownRows {
 			line("  # The server does not know how many rows it has.")
 		}
-		if w.full {
-			line("  # Its key or a unique column has values for no more than %d rows, however many others have.", w.Rows)
-		}
 		line("  %s:", dotted(w.label))
+		if w.most < fewRows {
+			line("    most: %d  # whatever --rows and --times say: its keys have no more values", w.most)
+		}
 		out.WriteString(indented("    ", w.body(w.Rows)))
 	}
 	return out.String()
@@ -298,39 +299,6 @@ func (p *parent) leadsTo(c *column, seen map[*writer]bool) bool {
 	return false
 }
 
-// room is how many rows the table's own derived columns have values for, as two characters have for a code.
-func (w *writer) room() int64 {
-	room := int64(math.MaxInt64)
-	for _, c := range w.columns {
-		if !c.derived || c.parent != nil {
-			continue
-		}
-		spec, err := dataset.ParseSpec("file", []byte(unkeyed+entry{c, c.generator}.line()), nil)
-		if err == nil {
-			room = min(room, spec.Room())
-		}
-	}
-	return room
-}
-
-// most is how many rows the parents of the table's derived columns have room for.
-func (w *writer) most() int64 {
-	most := int64(math.MaxInt64)
-	for _, c := range w.columns {
-		if !c.derived || c.parent == nil || strings.Contains(c.generator, "cycle:") {
-			continue
-		}
-		room := c.parent.Rows
-		for _, fast := range w.columns {
-			if fast != c && fast.derived && fast.parent != nil && strings.Contains(fast.generator, "cycle:") {
-				room *= max(fast.parent.Rows, 1)
-			}
-		}
-		most = min(most, room)
-	}
-	return most
-}
-
 // parsed returns why a file of one table may not have the columns, with what they refer to.
 func (w *writer) parsed(text string, all []entry) error {
 	if w.label == "" {
@@ -346,16 +314,34 @@ func (w *writer) parsed(text string, all []entry) error {
 	}
 
 	_, body, _ := strings.Cut(text, "name: t\n")
-	file := "version: 1\ntables:\n  \"?\":\n" + indented("    ", body)
+	file := fmt.Sprintf("version: 1\ntables:\n  \"?\":\n    rows: %d\n", triedRows) + indented("    ", body)
 	for of, columns := range found {
-		file += "  " + dotted(of.label) + ":\n    key: [terapush_row]\n    columns:\n      terapush_row: {type: bigint, sequence: {start: 1}}\n"
+		rows, lines := int64(triedRows), ""
 		for _, line := range columns {
-			file += "    " + line + "\n"
+			rows = max(rows, turn(line))
+			lines += "    " + line + "\n"
 		}
+		file += fmt.Sprintf("  %s:\n    rows: %d\n", dotted(of.label), rows) +
+			"    key: [terapush_row]\n    columns:\n      terapush_row: {type: bigint, sequence: {start: 1}}\n" + lines
 	}
-	const rows = 10
-	_, err := dataset.ParseTables("file", []byte(file), nil, dataset.Scale{Rows: rows})
+	_, err := dataset.ParseTables("file", []byte(file), nil, dataset.Scale{})
 	return err
+}
+
+// triedRows is how many rows a table has whose columns are tried, so few that every type has values for them.
+const triedRows = 10
+
+var turns = regexp.MustCompile(`(?:every|cycle): (\d+)`)
+
+// turn is after how many rows a column of a pair goes on or starts over; 0 if it does not, or if that is a parent's
+// number of rows.
+func turn(generator string) int64 {
+	m := turns.FindStringSubmatch(generator)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64)
+	return n
 }
 
 // stubs are the columns that others refer to, as lines of a file, by table.

@@ -86,16 +86,22 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 	file, err := WriteSchema(all, "s", "s.", "Server 1", false)
 	require.NoError(t, err)
 	for _, line := range []string{
-		"values for no more than 50 rows, however many others have.\n  s.countries:\n    rows: 50\n",
+		"  s.countries:\n    most: 50  # whatever --rows and --times say: its keys have no more values\n    rows: 50\n",
 		"  s.users:\n    rows: 1000\n",
 		"      code: {type: char(2), ref: s.countries.code}\n",
-		"  s.states:\n    rows: 64\n    key: [code]\n    columns:\n      code: {type: smallint, sequence: {start: 1, most: 127}}\n",
+		"values\n    rows: 64\n    key: [code]\n    columns:\n      code: {type: smallint, sequence: {start: 1, most: 127}}\n",
 		"      code: {type: smallint, ref: s.states.code}\n",
 	} {
 		require.Contains(t, string(file), line)
 	}
 
-	_, err = dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 2})
+	scaled, err := dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 2})
+	require.NoError(t, err)
+	countries, err := scaled.Find("s.countries")
+	require.NoError(t, err)
+	require.EqualValues(t, 50, countries.Spec.Rows)
+	without := strings.Replace(string(file), "    most: 50 ", "    #", 1)
+	_, err = dataset.ParseTables("s.yaml", []byte(without), nil, dataset.Scale{Times: 2})
 	require.ErrorContains(t, err, "rows: 100 are too many: the sequences have values for 50 rows, since half of them are for probes; "+
 		"--rows and --times are for all tables: without them each has the rows that the file says")
 }
@@ -161,6 +167,7 @@ func TestNumericKeys(t *testing.T) {
 	for kind, want := range map[string]string{
 		"numeric": "bigint unsigned, sequence: {start: 1}}", "numeric(38,0)": "bigint unsigned, sequence: {start: 1}}",
 		"numeric(19)": "bigint unsigned, sequence: {start: 1, most: 9223372036854775807}}", "numeric(10,0)": "bigint unsigned, sequence: {start: 1, most: 9999999999}}",
+		"decimal(8,0) unsigned": "bigint unsigned, sequence: {start: 1, most: 99999999}}",
 	} {
 		all := []*loader.Description{
 			described("a", 9, []loader.Key{primary("id")}, []loader.Column{numeric("id", kind), numeric("price", "numeric")}),
@@ -176,12 +183,11 @@ func TestNumericKeys(t *testing.T) {
 // What no push could fill, or no proof would find as it was filled, is left out with the reason.
 func TestUnfitTables(t *testing.T) {
 	key, id := []loader.Key{primary("id")}, []loader.Column{bigint("id")}
-	heir := described("heir", 9, key, id)
-	heir.Inherits = "plain"
-	file, err := WriteSchema([]*loader.Description{described("plain", 9, key, id), described("a.b", 9, key, id), heir}, "s", "", "Server 1", false)
+	view := &loader.Description{Schema: "s", Table: "v", Unfit: "it is a view"}
+	file, err := WriteSchema([]*loader.Description{described("plain", 9, key, id), described("a.b", 9, key, id), view}, "s", "", "Server 1", false)
 	require.NoError(t, err)
 	require.Contains(t, string(file), "# \"a.b\" is left out: its name has a dot")
-	require.Contains(t, string(file), "# \"heir\" is left out: it inherits from plain")
+	require.Contains(t, string(file), "# \"v\" is left out: it is a view\n")
 }
 
 // A unique column that the server computes is kept by one of those that it is computed from; times are in the order of a
@@ -249,6 +255,97 @@ func TestUniqueOfSomeRows(t *testing.T) {
 	require.NoError(t, err)
 	for _, line := range []string{"parent: {type: bigint, ref: roles.id, nulls: 10%}\n", "list: {type: bigint, sequence: {of: lists.id}, nulls: 0%}\n",
 		"standard: {type: boolean, values: [false]}\n"} {
+		require.Contains(t, string(file), line)
+	}
+}
+
+// A parent whose pairs are drawn column by column has as many rows as one column has values before it starts over.
+func TestPairsOfFewRows(t *testing.T) {
+	both := []loader.Column{bigint("c"), bigint("no")}
+	pair := loader.Reference{Name: "p", Columns: []string{"c", "no"}, Schema: "s", Table: "address", Of: []string{"c", "no"}}
+	all := []*loader.Description{
+		described("customer", 300, []loader.Key{primary("id")}, []loader.Column{bigint("id")}),
+		described("address", 100, []loader.Key{primary("c", "no")}, both, to("customer", "c", "id")),
+		described("node", 40, []loader.Key{primary("id", "version")}, []loader.Column{bigint("id"), bigint("version")}),
+		described("tag", 50, []loader.Key{primary("k")}, []loader.Column{bigint("k"), bigint("node"), bigint("version")}, loader.Reference{
+			Name: "n", Columns: []string{"node", "version"}, Schema: "s", Table: "node", Of: []string{"id", "version"},
+		}),
+		described("parcel", 50, []loader.Key{primary("id")}, append([]loader.Column{bigint("id")}, both...), pair),
+	}
+	file, err := WriteSchema(all, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	require.Contains(t, string(file), "  address:\n    rows: 300\n")
+	require.Contains(t, string(file), "  node:\n    rows: 100\n")
+	require.Contains(t, string(file), "      node: {type: bigint, ref: node.id}\n      version: {type: bigint, ref: node.version}\n")
+	require.Contains(t, string(file), "      c: {type: bigint, ref: address.c}\n      \"no\": {type: bigint, ref: address.no}\n")
+}
+
+// A tenant's column goes through all tables: what refers to a row and to a user of the same tenant has that tenant.
+func TestTenantsOfSeveralTables(t *testing.T) {
+	joint := func(table, column, of string) loader.Reference {
+		return loader.Reference{
+			Name: "f_" + column, Columns: []string{"tenant", column}, Schema: "s", Table: table, Of: []string{"tenant", of},
+		}
+	}
+	all := []*loader.Description{
+		described("tenants", 7, []loader.Key{primary("id")}, []loader.Column{bigint("id")}),
+		described("users", 90, []loader.Key{primary("tenant", "id")}, []loader.Column{bigint("tenant"), bigint("id")}, to("tenants", "tenant", "id")),
+		described("docs", 50, []loader.Key{primary("tenant", "id")}, []loader.Column{bigint("tenant"), bigint("id"), bigint("owner")}, joint("users", "owner", "id")),
+		described("shares", 50, []loader.Key{primary("tenant", "doc", "user")}, []loader.Column{bigint("tenant"), bigint("doc"), bigint("user")},
+			joint("docs", "doc", "id"), joint("users", "user", "id")),
+	}
+	file, err := WriteSchema(all, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	of, err := dataset.ParseTables("s.yaml", file, nil, dataset.Scale{Times: 3})
+	require.NoError(t, err)
+
+	type pair [2]int64
+	seen := map[string]map[pair]bool{"users": {}, "docs": {}}
+	for _, table := range of.Tables[1:] {
+		made, err := table.Spec.Compile(1)
+		require.NoError(t, err)
+		block := rows.NewBlock(made.Schema())
+		made.Fill(block, 0, int(table.Spec.Rows))
+		made.Derive(block, 0)
+		for i := range int(table.Spec.Rows) {
+			tenant, second := block.Columns[0].Ints[i], block.Columns[1].Ints[i]
+			switch table.Name {
+			case "users":
+				seen["users"][pair{tenant, second}] = true
+				continue
+			case "docs":
+				seen["docs"][pair{tenant, second}] = true
+			case "shares":
+				require.True(t, seen["docs"][pair{tenant, second}])
+			}
+			require.True(t, seen["users"][pair{tenant, block.Columns[2].Ints[i]}], table.Name)
+		}
+	}
+	require.Len(t, of.Tables, 4)
+}
+
+// Tables that need each other by keys of several columns are left out by name, and with them what must refer to them.
+func TestCirclesOfKeys(t *testing.T) {
+	pair := func(table, first, second string) loader.Reference {
+		return loader.Reference{Name: "f_" + second, Columns: []string{first, second}, Schema: "s", Table: table, Of: []string{"t", "id"}}
+	}
+	key := []loader.Key{primary("t", "id")}
+	points := loader.Column{Name: "points", Type: "numeric(3,1)", Values: &rows.Column{Type: rows.Decimal, Digits: 3, Scale: 1}}
+	ticket := described("ticket", 9, []loader.Key{primary("no")}, []loader.Column{bigint("no"), bigint("a"), bigint("b")}, pair("staff", "a", "b"))
+	free := described("free", 9, []loader.Key{primary("no")}, []loader.Column{bigint("no"), points})
+	free.Checks = []string{"points >= 0.5"}
+	all := []*loader.Description{
+		described("dept", 9, key, []loader.Column{bigint("t"), bigint("id"), bigint("head")}, pair("staff", "t", "head")),
+		described("staff", 9, key, []loader.Column{bigint("t"), bigint("id"), bigint("dept")}, pair("dept", "t", "dept")),
+		ticket, free,
+	}
+	file, err := WriteSchema(all, "s", "", "Server 1", false)
+	require.NoError(t, err)
+	for _, line := range []string{
+		`# "dept" is left out: dept, staff refer to each other by columns that take no NULL`,
+		`# "ticket" is left out: columns a, b: they refer to table staff, which is left out`,
+		`points: {type: "decimal(3,1)", uniform: {min: 0.5, max: 99.9}}`,
+	} {
 		require.Contains(t, string(file), line)
 	}
 }

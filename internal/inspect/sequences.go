@@ -29,6 +29,9 @@ func (c *column) sequences(key bool) (all []string) {
 	case rows.UUID:
 		return []string{"uuid: v4"}
 	case rows.Text, rows.Char:
+		if c.pattern != "" {
+			return formatsOf(c.pattern, c.longest())
+		}
 		digits := sequenceDigits
 		if most := c.longest(); most > 0 {
 			digits = min(digits, most)
@@ -74,16 +77,22 @@ func (c *column) begin() int64 {
 	return 1
 }
 
-// last is where a sequence of integers ends, if the column ends before its type does.
+// last says where a sequence of integers ends, if the column ends before its type does.
 func (c *column) last() string {
-	most, bounded := c.scaled(c.most, 1, -1)
-	if c.isNarrow() && (!bounded || c.Values.Most < most) {
-		most, bounded = c.Values.Most, true
-	}
+	most, bounded := c.end()
 	if !bounded {
 		return ""
 	}
 	return fmt.Sprintf(", most: %d", most)
+}
+
+// end returns the largest number that the column may have, if that is less than its type's.
+func (c *column) end() (most int64, bounded bool) {
+	most, bounded = c.scaled(c.most, 1, -1)
+	if c.isNarrow() && (!bounded || c.Values.Most < most) {
+		return c.Values.Most, true
+	}
+	return most, bounded
 }
 
 func (c *column) lastDay() string {

@@ -9,16 +9,16 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// unfit finds the tables that no push can name, those that triggers of others insert into, in which a push would find
-// rows, and those whose rows are others', too, in which a proof would find them.
+// unfit finds what takes no rows, the tables that no push can name, and those that triggers of others insert into, in
+// which a push would find rows.
 func unfit(all []*loader.Description) map[string]error {
 	left := map[string]error{}
 	for _, t := range all {
+		if t.Unfit != "" {
+			left[t.Table] = errors.New(t.Unfit)
+		}
 		if strings.Contains(t.Table, ".") {
 			left[t.Table] = errors.New("its name has a dot, which stands between a schema and a table: rename it, or fill it by hand")
-		}
-		if t.Inherits != "" {
-			left[t.Table] = fmt.Errorf("it inherits from %s, whose proof would count its rows: inspect --table describes it alone", t.Inherits)
 		}
 		for _, trigger := range t.Triggers {
 			for _, m := range inserts.FindAllStringSubmatch(trigger.Statement, -1) {

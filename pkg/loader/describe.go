@@ -12,8 +12,8 @@ type Describer interface {
 	// Describe says all that whoever makes rows has to know. A missing table is ErrNoTable; a view, or anything else
 	// that takes no rows, is an error as well.
 	Describe(ctx context.Context) (*Description, error)
-	// DescribeAll describes the tables of a schema by name, without views, foreign tables, partitions and terapush's own.
-	// The keys of parents in the same schema are not counted. A server that cannot list tables is an error.
+	// DescribeAll describes the tables of a schema by name, without partitions and terapush's own. Of what takes no rows
+	// they say why. The keys of parents in the same schema are not counted. A server that cannot list tables is an error.
 	DescribeAll(ctx context.Context, schema string) ([]*Description, error)
 	// Shapes adds what the server's statistics say of the columns of tables, all of one schema. What this user may not
 	// see is in their Hidden.
@@ -47,7 +47,7 @@ type Description struct {
 	Costs      []string
 	Triggers   []Trigger // on INSERT, as far as the server shows what they do
 	Partitions string    // by what the table is divided; "" if it is not
-	Inherits   string    // the table of which its rows are rows, too, as PostgreSQL's INHERITS has it; "" is none
+	Unfit      string    // why it takes no rows, of which nothing else is said then: "it is a view"; "" if it does
 	// Hidden is what the server did not answer, as "CHECKs".
 	Hidden []string
 

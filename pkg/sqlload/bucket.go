@@ -14,7 +14,7 @@ import (
 // the offsets, with g.Mix the sum of their mix, and with g.Measures those of the schema. It is one scan; grouping by a
 // division needs a hash of the buckets, never a sort of the rows.
 func (s Statements) SelectBuckets(g loader.Grouping) string {
-	from := " FROM " + s.Table + " WHERE " + s.Within(g.KeyRange)
+	from := " FROM " + s.own() + " WHERE " + s.Within(g.KeyRange)
 	if g.Part != "" {
 		from += " AND " + g.Part
 	}

@@ -68,6 +68,7 @@ type Guard struct {
 type Relation struct {
 	Schema, Name string // as the server has them
 	Table        string // both, quoted
+	Own          string // see Statements
 	Kind         string // for example "view"; "" is a table
 	ID           string // in the catalog, for Columns and Fits
 	Identity     string // see loader.Table

@@ -26,9 +26,9 @@ type Lookups struct {
 	Triggers   string // name, statement: those on INSERT
 	Partitions string // by what the table is divided; no row where it is not
 	Bounds     string // conditions of the columns by which it is divided
-	Inherits   string // the table of which its rows are rows, too
 	Rows       string // how many there are, more or less
 	Tables     string // names of a schema's tables that take rows; "" where they cannot be listed
+	Others     string // name and kind, as "view", of what takes none
 	// StandIn says that only a stand-in for the server has been asked.
 	StandIn bool
 	// Each is the question that asks $question, in which $id is target.oid, about each table of a schema, and puts its
@@ -62,7 +62,7 @@ var InformationSchema = Lookups{
 		"WHERE table_name = $table ORDER BY trigger_name",
 	Partitions: "SELECT DISTINCT $of CONCAT(partition_method, ' (', COALESCE(partition_expression, ''), ')') " +
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL",
-	// Of lists all values, and of ranges, which have no gaps, the end of the last one.
+	// Of lists all values, and of ranges, which have no gaps, the end of the last one: of the usual functions as a day.
 	Bounds: "SELECT $of CASE WHEN partition_method LIKE 'LIST%' " +
 		"THEN CONCAT(partition_expression, ' in (', GROUP_CONCAT(partition_description ORDER BY partition_description), ')') " +
 		"ELSE CONCAT(partition_expression, ' < ', SUBSTRING_INDEX(GROUP_CONCAT(partition_description " +
@@ -70,9 +70,17 @@ var InformationSchema = Lookups{
 		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_name IS NOT NULL " +
 		"AND subpartition_name IS NULL AND (partition_method LIKE 'LIST%' OR partition_method LIKE 'RANGE%') " +
 		"AND partition_expression NOT LIKE '%(%' AND partition_expression NOT LIKE '%,%' " +
-		"GROUP BY table_schema, table_name, partition_method, partition_expression",
+		"GROUP BY table_schema, table_name, partition_method, partition_expression " +
+		"UNION ALL SELECT $of CONCAT(SUBSTRING_INDEX(SUBSTRING_INDEX(partition_expression, '(', -1), ')', 1), ' < ''', " +
+		"CASE LOWER(SUBSTRING_INDEX(partition_expression, '(', 1)) WHEN 'year' THEN CONCAT(MAX(partition_description + 0), '-01-01') " +
+		"WHEN 'to_days' THEN FROM_DAYS(MAX(partition_description + 0)) ELSE FROM_UNIXTIME(MAX(partition_description + 0)) END, '''') " +
+		"FROM information_schema.partitions WHERE table_schema = $schema AND table_name = $table AND partition_method = 'RANGE' " +
+		"AND subpartition_name IS NULL AND LOWER(partition_expression) REGEXP '^(year|to_days|unix_timestamp)[(][^(),]+[)]$' " +
+		"GROUP BY table_schema, table_name, partition_expression HAVING SUM(partition_description = 'MAXVALUE') = 0",
 	Rows:   "SELECT $of COALESCE(table_rows, 0) FROM information_schema.tables WHERE table_schema = $schema AND table_name = $table",
 	Tables: "SELECT table_name FROM information_schema.tables WHERE table_schema = $schema AND table_type = 'BASE TABLE' ORDER BY table_name",
+	Others: "SELECT table_name, LOWER(table_type) FROM information_schema.tables WHERE table_schema = $schema " +
+		"AND table_type <> 'BASE TABLE' ORDER BY table_name",
 }
 
 // fill puts the names of a relation into a question.
@@ -165,7 +173,6 @@ func (l *Lookups) topics() []topic {
 			d.Triggers = append(d.Triggers, loader.Trigger{Name: row[0], Statement: row[1]})
 		}},
 		{"partitions", l.Partitions, func(d *loader.Description, row []string) { d.Partitions = row[0] }},
-		{"inheritance", l.Inherits, func(d *loader.Description, row []string) { d.Inherits = row[0] }},
 		{"number of rows", l.Rows, func(d *loader.Description, row []string) { d.Rows = max(Integer(row[0]), 0) }},
 	}
 	return slices.DeleteFunc(all, func(t topic) bool { return t.question == "" })

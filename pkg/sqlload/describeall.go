@@ -63,12 +63,21 @@ func (t *Table) describeAll(
 	for _, row := range names {
 		name := row[0]
 		isOwn := slices.Contains([]string{ClaimsTable, UnloggedClaims, RunsTable}, strings.ToLower(name))
-		if isOwn || columns[name] == nil { // or dropped since
+		if isOwn {
 			continue
 		}
 		d := &loader.Description{Schema: schema, Table: name, Escapes: s.Backslash, StandIn: t.Lookups.StandIn}
+		all = append(all, d)
+		if len(columns[name]) == 0 { // of which PostgreSQL has tables
+			d.Unfit = "it has no columns"
+			continue
+		}
 		s.addColumns(d, columns[name])
-		byName[name], all = d, append(all, d)
+		byName[name] = d
+	}
+	others, err := t.others(ctx, c, s, schema)
+	if err != nil {
+		return nil, err
 	}
 
 	for _, one := range t.Lookups.topics() {
@@ -87,5 +96,20 @@ func (t *Table) describeAll(
 			}
 		}
 	}
-	return all, nil
+	return append(all, others...), nil
+}
+
+// others describes what takes no rows: views, for example.
+func (t *Table) others(ctx context.Context, c Conn, s *State, schema string) (all []*loader.Description, err error) {
+	if t.Lookups.Others == "" {
+		return nil, nil
+	}
+	found, err := Rows(ctx, c, s.fill(t.Lookups.Others, &Relation{Schema: schema}))
+	if err != nil && t.refused(err) {
+		return nil, nil
+	}
+	for _, row := range found {
+		all = append(all, &loader.Description{Schema: schema, Table: row[0], Unfit: "it is a " + row[1]})
+	}
+	return all, err
 }

@@ -26,7 +26,7 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 		return nil, notATable(found)
 	}
 
-	s.Relation, s.Table, s.Claims = found, found.Table, found.Claims
+	s.Relation, s.Table, s.Own, s.Claims = found, found.Table, found.Own, found.Claims
 	switch s.Want.Create {
 	case loader.CreateRecreate:
 		s.Claims = cmp.Or(found.NextClaims, found.Claims)

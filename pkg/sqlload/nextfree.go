@@ -19,7 +19,7 @@ func (t *Table) nextFree(ctx context.Context, c Conn, s *State, count, last int6
 	full := &loader.RangeError{First: math.MaxInt64, Rows: count, Last: last}
 	query := s.SelectNextFree()
 	if key := s.Schema.Key(); s.single() && (key.Type == rows.Text || key.Type == rows.Char) {
-		found, err := Rows(ctx, c, fmt.Sprintf("SELECT MAX(%s) FROM %s", s.key(), s.Table))
+		found, err := Rows(ctx, c, fmt.Sprintf("SELECT MAX(%s) FROM %s", s.key(), s.own()))
 		if err != nil {
 			return 0, err
 		}

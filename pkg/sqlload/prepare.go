@@ -106,7 +106,7 @@ func (t *Table) begins(s *State) bool { return s.Want.Begin != nil && t.Claims !
 
 // use replaces the planned names by those of an existing table.
 func (s *State) use(r *Relation) {
-	s.Relation, s.Table = r, r.Table
+	s.Relation, s.Table, s.Own = r, r.Table, r.Own
 	s.Claims, s.OtherClaims = r.Claims, ""
 	if s.UUID != nil {
 		key := s.find(r.Columns, s.Schema.Key().Name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -40,7 +41,9 @@ func (t *Table) Shapes(ctx context.Context, tables ...*loader.Description) error
 
 	all := make(Described)
 	for _, d := range tables {
-		all[d.Table] = d
+		if d.Unfit == "" {
+			all[d.Table] = d
+		}
 	}
 	return t.connect(ctx, func(c Conn) error {
 		err := shaper.Shapes(ctx, c, all)
@@ -50,12 +53,45 @@ func (t *Table) Shapes(ctx context.Context, tables ...*loader.Description) error
 		}
 		if err != nil && t.refused(err) {
 			for _, d := range all {
-				d.Hidden = append(d.Hidden, "statistics")
+				d.Hidden = append(d.Hidden, fmt.Sprintf("statistics: %v", err))
 			}
 			return nil
 		}
+		dropOdd(tables)
 		return t.Failed("read the statistics of columns", err)
 	})
+}
+
+// Unreadable leaves a column of a description without a shape, and says why.
+func Unreadable(d *loader.Description, column string, err error) {
+	for i := range d.Columns {
+		if d.Columns[i].Name == column {
+			d.Columns[i].Shape = nil
+		}
+	}
+	d.Hidden = append(d.Hidden, fmt.Sprintf("statistics of column %s: %v", column, err))
+}
+
+// dropOdd drops shapes whose shares are none: no spec has such numbers.
+func dropOdd(tables []*loader.Description) {
+	for _, d := range tables {
+		for _, c := range d.Columns {
+			if c.Shape == nil {
+				continue
+			}
+			shares := []float64{c.Shape.Nulls}
+			for _, v := range c.Shape.Common {
+				shares = append(shares, v.Share)
+			}
+			for _, b := range c.Shape.Buckets {
+				shares = append(shares, b.Share)
+			}
+			i := slices.IndexFunc(shares, func(share float64) bool { return !(share >= 0 && share <= math.MaxFloat64) })
+			if i >= 0 {
+				Unreadable(d, c.Name, fmt.Errorf("%v is no share", shares[i]))
+			}
+		}
+	}
 }
 
 // ShapeOf returns the shape of a column of a description, which is made if there is none; of an unknown column it is nobody's.

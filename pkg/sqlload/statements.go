@@ -220,6 +220,9 @@ type Statements struct {
 	Dialect
 	Schema rows.Schema
 	Table  string
+	// Own is what the table's own rows are read from, where the rows of others are read through it: "ONLY t"; "" is
+	// Table.
+	Own    string
 	Claims string
 	// OtherClaims is the claim table of a target that turns out to be logged or not; "" once that is known.
 	OtherClaims string
@@ -230,6 +233,8 @@ type Statements struct {
 	// Row is the row of this process's run: who may write.
 	Row loader.RunRow
 }
+
+func (s Statements) own() string { return cmp.Or(s.Own, s.Table) }
 
 // literal quotes a text.
 func (d Dialect) literal(text string) string {
@@ -282,11 +287,11 @@ func (s Statements) bareTable() string {
 func (s Statements) DropTable() string { return fmt.Sprintf(cmp.Or(s.Drop, "DROP TABLE %s"), s.Table) }
 
 // Truncate empties the table.
-func (s Statements) Truncate() string { return "TRUNCATE TABLE " + s.Table }
+func (s Statements) Truncate() string { return "TRUNCATE TABLE " + s.own() }
 
 // SelectAny returns a row if the table has any.
 func (s Statements) SelectAny() string {
-	return fmt.Sprintf(cmp.Or(s.Any, "SELECT 1 FROM %s LIMIT 1"), s.Table)
+	return fmt.Sprintf(cmp.Or(s.Any, "SELECT 1 FROM %s LIMIT 1"), s.own())
 }
 
 // InsertClaim claims a batch from the run's row: it inserts nothing if this process may not write.
@@ -353,7 +358,7 @@ func (s Statements) SelectNextFree() string {
 		t.Minus -= s.start()
 		largest = s.term(t, s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
-	return fmt.Sprintf("SELECT %s FROM %s", s.digits(fmt.Sprintf("COALESCE(%s, %d) + 1", largest, s.start()-1)), s.Table)
+	return fmt.Sprintf("SELECT %s FROM %s", s.digits(fmt.Sprintf("COALESCE(%s, %d) + 1", largest, s.start()-1)), s.own())
 }
 
 // start is the value of row 0 in a key that is one number or its digits: a difference may be below 0, which an unsigned
@@ -367,22 +372,22 @@ func (s Statements) start() int64 {
 
 // DeleteRow removes the probe's row, where a rollback kept it.
 func (s Statements) DeleteRow(number int64) string {
-	return fmt.Sprintf("DELETE FROM %s WHERE %s", s.Table, s.is(number))
+	return fmt.Sprintf("DELETE FROM %s WHERE %s", s.own(), s.is(number))
 }
 
 // SelectRow counts the rows with a number.
 func (s Statements) SelectRow(number int64) string {
-	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.Table, s.is(number))
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.own(), s.is(number))
 }
 
 // SelectCount counts the rows of a range.
 func (s Statements) SelectCount(r loader.KeyRange) string {
-	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.Table, s.Within(r))
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.own(), s.Within(r))
 }
 
 // SelectDistinct counts the distinct row numbers of a range.
 func (s Statements) SelectDistinct(r loader.KeyRange) string {
-	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(DISTINCT "+s.Number(s.Schema)+")"), s.Table, s.Within(r))
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(DISTINCT "+s.Number(s.Schema)+")"), s.own(), s.Within(r))
 }
 
 // SelectRows reads the rows with the given numbers as SelectWhere does. One statement scans a table without an index
@@ -395,7 +400,7 @@ func (s Statements) SelectWhere(condition string) string {
 	for i, c := range s.Schema.Columns {
 		names[i] = s.Types.read(c, s.Column(c.Name))
 	}
-	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, condition)
+	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.own(), condition)
 }
 
 // SelectRecords reads the columns of the rows that have one of the texts as their key. Those of an integer are without
@@ -410,5 +415,5 @@ func (s Statements) SelectRecords(columns []rows.Column, key int, texts []string
 		list = s.literals(texts)
 	}
 	return fmt.Sprintf(
-		"SELECT %s FROM %s WHERE %s IN (%s)", strings.Join(names, ", "), s.Table, s.Column(columns[key].Name), list)
+		"SELECT %s FROM %s WHERE %s IN (%s)", strings.Join(names, ", "), s.own(), s.Column(columns[key].Name), list)
 }

@@ -227,7 +227,7 @@ func (t *Table) Rows(ctx context.Context) (int64, error) {
 
 // selectRows counts all rows of the table.
 func (s *State) selectRows() string {
-	return fmt.Sprintf("SELECT %s FROM %s", s.digits("COUNT(*)"), s.Table)
+	return fmt.Sprintf("SELECT %s FROM %s", s.digits("COUNT(*)"), s.own())
 }
 
 // Reread implements loader.Describer.

@@ -141,3 +141,13 @@ func TestRowsThatASessionWouldChange(t *testing.T) {
 	assert.ErrorContains(t, fits(methodInsert, id, sqlload.ColumnOf("u", "binary(16)")), "method insert sends the text of a UUID")
 	assert.NoError(t, fits(methodLoadData, id, sqlload.ColumnOf("u", "binary(16)")))
 }
+
+// Row numbers are computed from narrow unsigned columns as signed numbers, and from wide ones not at all.
+func TestUnsignedKeys(t *testing.T) {
+	for kind, c := range map[string]rows.Column{
+		"tinyint unsigned": {Type: rows.Int16, Most: 255}, "mediumint unsigned": {Type: rows.Int32, Most: 1<<24 - 1},
+		"smallint unsigned": {Type: rows.Int16}, "int unsigned": {Type: rows.Int32}, "bigint unsigned": {Type: rows.Int64},
+	} {
+		assert.Equal(t, kind != "bigint unsigned", mariaDB.types().Take(sqlload.ParseType(kind), c, true), kind)
+	}
+}

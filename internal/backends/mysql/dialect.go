@@ -121,13 +121,13 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.Wide, Name: "decimal", Also: []string{"decimal unsigned"}, SQL: "DECIMAL(%d,%d)", Most: mostScale, Fits: sqlload.SameScale},
 	{Ours: rows.Time, Name: "time", SQL: "TIME(%d)", Fits: sqlload.SecondDigits(0)},
 	{Ours: rows.Int16, Name: "tinyint", Least: math.MinInt8, Largest: math.MaxInt8, Fits: noBoolean},
-	{Ours: rows.Int16, Name: "tinyint unsigned", Largest: math.MaxUint8, Fits: noBoolean, Unsigned: true},
+	{Ours: rows.Int16, Name: "tinyint unsigned", Largest: math.MaxUint8, Fits: noBoolean},
 	{Ours: rows.Int32, Name: "mediumint", Least: -1 << 23, Largest: 1<<23 - 1},
-	{Ours: rows.Int32, Name: "mediumint unsigned", Largest: 1<<24 - 1, Unsigned: true},
+	{Ours: rows.Int32, Name: "mediumint unsigned", Largest: 1<<24 - 1},
 	{Ours: rows.Int32, Name: "int", Also: []string{"bigint"}, SQL: "INT"},
-	{Ours: rows.Int32, Name: "int unsigned", Also: []string{"bigint unsigned"}, Unsigned: true},
+	{Ours: rows.Int32, Name: "int unsigned", Also: []string{"bigint unsigned"}},
 	{Ours: rows.Int16, Name: "smallint", Also: []string{"mediumint", "int", "bigint"}, SQL: "SMALLINT"},
-	{Ours: rows.Int16, Name: "smallint unsigned", Also: []string{"mediumint unsigned", "int unsigned", "bigint unsigned"}, Unsigned: true},
+	{Ours: rows.Int16, Name: "smallint unsigned", Also: []string{"mediumint unsigned", "int unsigned", "bigint unsigned"}},
 	{Ours: rows.Bool, Name: "tinyint", Also: []string{"tinyint unsigned", "smallint", "int", "bigint"}, SQL: "TINYINT(1)"},
 	{Ours: rows.Float64, Name: "double", Also: []string{"double unsigned"}, SQL: "DOUBLE", Fits: noDigits},
 	{Ours: rows.Float32, Name: "float", Also: []string{"float unsigned", "double", "double unsigned"}, SQL: "FLOAT", Fits: noDigits, Read: "%s + 0e0"}, // alone it is shown with 6 digits
@@ -141,6 +141,7 @@ var moreTypes = sqlload.Types{
 	{Ours: rows.Enum, Name: "enum", SQL: "ENUM(%s) CHARACTER SET utf8mb4"},
 	{Ours: rows.Enum, Name: "longtext", Also: append([]string{"char"}, texts...), Fits: sqlload.LongEnough},
 	{Ours: rows.TimestampTZ, Name: "timestamp", SQL: "TIMESTAMP(%d)", Fits: sqlload.SecondDigits(0)},
+	{Ours: rows.Uint64, Name: "decimal", Also: []string{"decimal unsigned"}, Fits: sqlload.WholeNumber(20)},
 }
 
 // noBoolean fits a TINYINT that is no TINYINT(1), which is how the family writes BOOLEAN.

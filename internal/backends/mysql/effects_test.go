@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,10 +76,23 @@ func TestDescribeAll(t *testing.T) {
 		s.exec(t, "CREATE TABLE "+in("l")+" (a VARCHAR(9)) PARTITION BY LIST COLUMNS (a) (PARTITION p0 VALUES IN ('x', 'z'), PARTITION p1 VALUES IN ('y'))")
 		s.exec(t, "CREATE TABLE "+in("r")+" (a INT) PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (9), PARTITION p1 VALUES LESS THAN (1000))")
 		s.exec(t, "CREATE VIEW "+in("v")+" AS SELECT 1")
-		backendtest.DescribedAlike(t, s.target.Database, []string{"a b", "c", "l", "r"}, func(table string) loader.Loader {
+		open := func(table string) loader.Loader {
 			to := s.target
 			to.Table = table
 			return backendtest.Open(t, New(), to, s.deps)
-		})
+		}
+		unfit := backendtest.DescribedAlike(t, s.target.Database, []string{"a b", "c", "l", "r"}, open)
+		assert.Equal(t, map[string]string{"v": "it is a view"}, unfit)
+
+		const byDays = "CREATE TABLE %s (a %s) PARTITION BY RANGE (%s) (PARTITION p0 VALUES LESS THAN (0), PARTITION p1 VALUES LESS THAN (%s))"
+		for function, of := range map[string][2]string{
+			"year": {"DATE", "2025"}, "to_days": {"DATETIME", "739617"}, "unix_timestamp": {"TIMESTAMP", "1735689600"},
+		} {
+			s.exec(t, fmt.Sprintf(byDays, in(function), of[0], function+"(a)", of[1]))
+			d, err := loader.FeaturesOf(open(function)).Describer.Describe(t.Context())
+			require.NoError(t, err)
+			require.Len(t, d.Checks, 1, function)
+			require.Regexp(t, "^`?a`? < '2025-01-01( 00:00:00(\\.0+)?)?'$", d.Checks[0])
+		}
 	})
 }

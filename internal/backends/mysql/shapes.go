@@ -64,10 +64,14 @@ func (l catalog) histograms(ctx context.Context, c sqlload.Conn, all sqlload.Des
 			continue
 		}
 		var h histogram
-		if err := json.Unmarshal([]byte(row[2]), &h); err != nil {
-			return fmt.Errorf("histogram of column %s.%s: %w", row[0], row[1], err)
+		err := json.Unmarshal([]byte(row[2]), &h)
+		if err == nil {
+			err = h.into(sqlload.ShapeOf(d, row[1]), enumLabels(d, row[1]))
 		}
-		*sqlload.ShapeOf(d, row[1]) = *h.shape(enumLabels(d, row[1]))
+		if err != nil {
+			sqlload.Unreadable(d, row[1], err)
+			continue
+		}
 		d.Analyzed = max(d.Analyzed, h.Updated)
 	}
 	return nil
@@ -82,9 +86,13 @@ func enumLabels(d *loader.Description, name string) []string {
 	return nil
 }
 
-func (h *histogram) shape(labels []string) *loader.Shape {
-	shape, before := &loader.Shape{Nulls: h.Nulls}, 0.0
+func (h *histogram) into(shape *loader.Shape, labels []string) error {
+	before := 0.0
+	*shape = loader.Shape{Nulls: h.Nulls}
 	for _, b := range h.Buckets {
+		if len(b) < 2 || h.Type == "equi-height" && len(b) < 4 {
+			return fmt.Errorf("a bucket of a %s histogram has %d values", h.Type, len(b))
+		}
 		least, most, distinct := valueOf(b[0], labels), valueOf(b[0], labels), 1.0
 		cumulative := b[1]
 		if h.Type == "equi-height" {
@@ -96,7 +104,7 @@ func (h *histogram) shape(labels []string) *loader.Shape {
 		addBucket(shape, least, most, share)
 	}
 	sortCommon(shape)
-	return shape
+	return nil
 }
 
 // addBucket adds a bucket; of one value it is a common value.
@@ -161,8 +169,8 @@ func (l catalog) tiDBShapes(ctx context.Context, c sqlload.Conn, tables sqlload.
 	waiting, cancel := context.WithTimeout(ctx, tiDBLoads)
 	defer cancel()
 	for range sqlload.Poll(waiting, 50*time.Millisecond, 200*time.Millisecond) {
-		for _, ask := range asks {
-			if _, err := sqlload.Rows(ctx, c, ask); err != nil {
+		for _, ask := range asks { // a table that this user may not read has no statistics for them
+			if _, err := sqlload.Rows(ctx, c, ask); err != nil && !is(err, accessDenied...) {
 				return err
 			}
 		}
@@ -257,7 +265,7 @@ func (l catalog) persistent(ctx context.Context, c sqlload.Conn, all sqlload.Des
 			shape.Distinct = int64(math.Round((1 - shape.Nulls) * float64(d.Rows) / each))
 		}
 		if err := readJSONHB(shape, row[8], row[2], row[3]); err != nil {
-			return fmt.Errorf("histogram of column %s.%s: %w", row[0], row[1], err)
+			sqlload.Unreadable(d, row[1], err)
 		}
 	}
 	return nil

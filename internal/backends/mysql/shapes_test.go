@@ -43,7 +43,9 @@ func TestHistograms(t *testing.T) {
 	} {
 		var h histogram
 		require.NoError(t, json.Unmarshal([]byte(c.text), &h), name)
-		assert.Equal(t, &c.want, rounded(h.shape(c.labels)), name)
+		is := new(loader.Shape)
+		require.NoError(t, h.into(is, c.labels), name)
+		assert.Equal(t, &c.want, rounded(is), name)
 	}
 
 	shape := &loader.Shape{Nulls: 0.5}
@@ -53,6 +55,17 @@ func TestHistograms(t *testing.T) {
 		Nulls: 0.5, Common: []loader.CommonValue{{Value: "1", Share: 0.1}},
 		Buckets: []loader.Interval{{Least: "2", Most: "30", Share: 0.2}, {Least: "30", Most: "99", Share: 0.2}},
 	}, rounded(shape))
+}
+
+// A histogram that cannot be read is an error of its column, and no end of all.
+func TestOddHistograms(t *testing.T) {
+	for _, text := range []string{
+		`{"buckets": [[1]], "histogram-type": "singleton"}`, `{"buckets": [[1, 2, 0.5]], "histogram-type": "equi-height"}`,
+	} {
+		var h histogram
+		require.NoError(t, json.Unmarshal([]byte(text), &h))
+		assert.ErrorContains(t, h.into(new(loader.Shape), nil), "a bucket of a")
+	}
 }
 
 // The rows are those that TiDB 8.4 shows; of a divided table only what is global counts.

@@ -18,6 +18,7 @@ type catalog struct{ *opened }
 const (
 	traitPersistence = iota // p(ermanent), u(nlogged) or t(emporary)
 	traitMayInsert          // t or f
+	traitHasHeirs           // t or f
 )
 
 // Plan implements sqlload.Catalog. The target's table is schema.name, or a name alone.
@@ -43,7 +44,7 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
 	about := func(fileNode, persistence string) string {
 		return "SELECT c.oid, " + fileNode + ", n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), " +
-			persistence + ", " + l.may("INSERT", "c.oid", s) + " "
+			persistence + ", " + l.may("INSERT", "c.oid", s) + ", " + l.hasHeirs() + " "
 	}
 	query := about("c.relfilenode", "c.relpersistence") +
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + sqlload.Literal(s.Table) + ")"
@@ -67,10 +68,22 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	if l.flavour == redshift {
 		r.Identity = r.ID
 	}
+	if r.Traits[traitHasHeirs] == "t" {
+		r.Own = "ONLY " + r.Table
+	}
 	if row[4] != "r" && row[4] != "p" { // a table, a partitioned one
 		r.Kind = "view or a foreign table"
 	}
 	return r, nil
+}
+
+// hasHeirs is the condition that tables inherit from table c, whose rows are read through it, and would be counted or
+// removed with its own. Those of a partitioned one are its own.
+func (l catalog) hasHeirs() string {
+	if l.flavour == redshift {
+		return "false"
+	}
+	return "c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid)"
 }
 
 // may is the condition that this user has a privilege on all of the rows' columns, which suffices for COPY and INSERT,
@@ -279,27 +292,44 @@ var lookups = sqlload.Lookups{
 		"FROM pg_constraint WHERE conrelid = $id AND contype IN ('u', 'x') ORDER BY 1, 2",
 	Partitions: "SELECT pg_get_partkeydef(oid) FROM pg_class WHERE oid = $id AND relkind = 'p'",
 	Bounds:     partitionBounds,
-	Inherits:   "SELECT CAST(CAST(inhparent AS regclass) AS text) FROM pg_inherits WHERE inhrelid = $id LIMIT 1",
 	Rows:       "SELECT CAST(reltuples AS bigint) FROM pg_class WHERE oid = $id",
 	Tables:     selectTables + " ORDER BY c.relname",
-	Each:       eachTable,
+	Others: "SELECT c.relname, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END " +
+		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
+		"WHERE n.nspname = $schema AND c.relkind IN ('v', 'm', 'f') AND NOT c.relispartition ORDER BY c.relname",
+	Each: eachTable,
 }
 
 const (
 	// What a column may have by which a table is divided, if no partition takes the rest: all lists, or from the first of
-	// ranges without a gap to the last.
+	// ranges without a gap to the last. Where partitions are divided again, each by other values, a row may still find
+	// none.
 	partitionBounds = "SELECT CASE WHEN lists THEN format('CHECK (%s IN (%s))', name, listed) " +
 		"ELSE format('CHECK (%1$s >= %2$s AND %1$s < %3$s)', name, starts[1], ends[1]) END " +
-		"FROM (SELECT name, bool_and(listed IS NOT NULL) AS lists, string_agg(listed, ', ') AS listed, " +
-		"array_agg(least) FILTER (WHERE least <> ALL (mosts)) AS starts, array_agg(most) FILTER (WHERE most <> ALL (leasts)) AS ends " +
-		"FROM (SELECT *, array_agg(least) OVER () AS leasts, array_agg(most) OVER () AS mosts " +
-		"FROM (SELECT quote_ident(attname) AS name, substring(bound from '^FOR VALUES IN \\((.*)\\)$') AS listed, " +
-		"substring(bound from '^FOR VALUES FROM \\((.*)\\) TO \\(') AS least, substring(bound from ' TO \\((.*)\\)$') AS most " +
-		"FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = partrelid AND a.attnum = partattrs[0] " +
+		"FROM (SELECT name, bool_and(listed IS NOT NULL) AS lists, string_agg(DISTINCT listed, ', ') AS listed, " +
+		"array_agg(DISTINCT least) FILTER (WHERE least <> ALL (mosts)) AS starts, " +
+		"array_agg(DISTINCT most) FILTER (WHERE most <> ALL (leasts)) AS ends " +
+		"FROM (SELECT *, array_agg(least) OVER all_of AS leasts, array_agg(most) OVER all_of AS mosts " +
+		"FROM (SELECT name, substring(bound from '^FOR VALUES IN \\((.*)\\)$') AS listed, " +
+		"regexp_replace(substring(bound from '^FOR VALUES FROM \\((.*)\\) TO \\('), digits, day) AS least, " +
+		"regexp_replace(substring(bound from ' TO \\((.*)\\)$'), digits, day) AS most " +
+		"FROM pg_partitioned_table p CROSS JOIN LATERAL (" + partitionColumn + ") named " +
 		"JOIN pg_inherits i ON inhparent = partrelid JOIN pg_class c ON c.oid = inhrelid " +
 		"CROSS JOIN LATERAL pg_get_expr(relpartbound, c.oid) bound " +
-		"WHERE partrelid = $id AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
-		") parts) known GROUP BY name) bounds WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
+		"WHERE partrelid IN (" + partitionTree + ") AND name IS NOT NULL AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
+		") parts WINDOW all_of AS (PARTITION BY name)) known GROUP BY name) bounds " +
+		"WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
+	// The table, and what it is divided into, which may be divided again.
+	partitionTree = "WITH RECURSIVE tree(oid) AS (SELECT CAST($id AS oid) " +
+		"UNION ALL SELECT inhrelid FROM tree JOIN pg_inherits ON inhparent = tree.oid) SELECT oid FROM tree"
+	// The column by which a table is divided, or of which date_trunc or the year: then the bounds are those of the
+	// column, too, a year's as its first day. A zone other than UTC would move them.
+	partitionColumn = "SELECT COALESCE(quote_ident(attname), truncated, of_year) AS name, " +
+		`CASE WHEN of_year IS NULL THEN '^$' ELSE '^''(\d+)''$' END AS digits, '''\1-01-01''' AS day ` +
+		"FROM (SELECT pg_get_partkeydef(partrelid)) key(text) " +
+		"LEFT JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0] AND attnum > 0 " +
+		`CROSS JOIN LATERAL substring(text from '^RANGE \(date_trunc\(''\w+''::text, \(?("[^"()]+"|[\w$]+)(?: AT TIME ZONE ''UTC''::text\))?\)\)$') truncated ` +
+		`CROSS JOIN LATERAL substring(text from '^RANGE \((?:EXTRACT\(year FROM |date_part\(''year''::text, )("[^"()]+"|[\w$]+)\)\)$') of_year`
 	// A foreign key to a partitioned table has others to its partitions, which PostgreSQL 11 and later make and need.
 	isWhole      = "COALESCE(to_jsonb(f) ->> 'conparentid', '0') = '0'"
 	selectTables = "SELECT c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +

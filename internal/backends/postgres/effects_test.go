@@ -223,11 +223,12 @@ func TestDescribeAll(t *testing.T) {
 		CREATE TRIGGER t BEFORE INSERT ON c FOR EACH ROW EXECUTE FUNCTION f();
 		CREATE TABLE p (id int NOT NULL) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (9);
 		CREATE TABLE heir () INHERITS (c);
-		CREATE VIEW v AS SELECT 1`)
-	backendtest.DescribedAlike(t, schema, []string{"A b", "c", "heir", "p"}, func(table string) loader.Loader {
+		CREATE TABLE empty (); CREATE MATERIALIZED VIEW m AS SELECT 1; CREATE VIEW v AS SELECT 1`)
+	unfit := backendtest.DescribedAlike(t, schema, []string{"A b", "c", "heir", "p"}, func(table string) loader.Loader {
 		to.Table = schema + "." + table
 		return backendtest.Open(t, postgres.New(), to, backendtest.Deps())
 	})
+	require.Equal(t, map[string]string{"empty": "it has no columns", "m": "it is a materialized view", "v": "it is a view"}, unfit)
 }
 
 // A partitioned table takes what one of its partitions takes; a foreign key to it is one, however many these are.
@@ -243,6 +244,17 @@ func TestDescribePartitions(t *testing.T) {
 		CREATE TABLE list (a text) PARTITION BY LIST (a);
 		CREATE TABLE l1 PARTITION OF list FOR VALUES IN ('x', 'it''s'); CREATE TABLE l2 PARTITION OF list FOR VALUES IN ('y');
 		CREATE TABLE rest (a text) PARTITION BY LIST (a); CREATE TABLE o1 PARTITION OF rest DEFAULT;
+		CREATE TABLE months (m timestamptz) PARTITION BY RANGE (date_trunc('month', m AT TIME ZONE 'UTC'));
+		CREATE TABLE m1 PARTITION OF months FOR VALUES FROM ('2025-01-01') TO ('2025-02-01');
+		CREATE TABLE local (m timestamptz) PARTITION BY RANGE (date_trunc('month', m AT TIME ZONE 'Asia/Tokyo'));
+		CREATE TABLE n1 PARTITION OF local FOR VALUES FROM ('2025-01-01') TO ('2025-02-01');
+		CREATE TABLE years ("Day" date) PARTITION BY RANGE (extract(year FROM "Day"));
+		CREATE TABLE y1 PARTITION OF years FOR VALUES FROM (2024) TO (2025); CREATE TABLE y2 PARTITION OF years FOR VALUES FROM (2025) TO (2026);
+		CREATE TABLE two (d date, a text) PARTITION BY RANGE (d);
+		CREATE TABLE t25 PARTITION OF two FOR VALUES FROM ('2025-01-01') TO ('2026-01-01') PARTITION BY LIST (a);
+		CREATE TABLE t25x PARTITION OF t25 FOR VALUES IN ('x', 'y');
+		CREATE TABLE t26 PARTITION OF two FOR VALUES FROM ('2026-01-01') TO ('2027-01-01') PARTITION BY LIST (a);
+		CREATE TABLE t26x PARTITION OF t26 FOR VALUES IN ('x', 'y');
 		CREATE TABLE child (r int REFERENCES r)`)
 	to.Table = schema + ".child"
 	all, err := loader.FeaturesOf(backendtest.Open(t, postgres.New(), to, backendtest.Deps())).Describer.DescribeAll(t.Context(), schema)
@@ -253,6 +265,9 @@ func TestDescribePartitions(t *testing.T) {
 	}
 	require.Equal(t, map[string][]string{
 		"r": {"CHECK (id >= 0 AND id < MAXVALUE)"}, "gap": nil, "list": {"CHECK (a IN ('x', 'it''s', 'y'))"}, "rest": nil, "child": nil,
+		"months": {"CHECK (m >= '2025-01-01 00:00:00' AND m < '2025-02-01 00:00:00')"}, "local": nil,
+		"two":   {"CHECK (a IN ('x', 'y'))", "CHECK (d >= '2025-01-01' AND d < '2027-01-01')"},
+		"years": {`CHECK ("Day" >= '2024-01-01' AND "Day" < '2026-01-01')`},
 	}, checks)
 	require.Len(t, all[0].References, 1)
 	require.Equal(t, []string{"foreign key child_r_fkey"}, all[0].Costs)

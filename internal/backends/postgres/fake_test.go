@@ -77,7 +77,7 @@ func newFake(t *testing.T, version string) *fake {
 		{part: "SET application_name", tags: []string{"SET"}}, // before the next one
 		{part: "application_name ="},
 		{part: "has_table_privilege(c.oid, 'DELETE')", rows: [][]string{{"t", "logged", "t"}}},
-		{part: "FROM pg_class c JOIN", rows: [][]string{{"16384", "16384", "public", table, "r", "made by terapush", "p", "t"}}},
+		{part: "FROM pg_class c JOIN", rows: [][]string{{"16384", "16384", "public", table, "r", "made by terapush", "p", "t", "f"}}},
 		{part: "SELECT 'foreign key'"},
 		{part: "FROM pg_index", rows: [][]string{{"t", "document_id"}}},
 		{part: "FROM pg_attribute", rows: columns},

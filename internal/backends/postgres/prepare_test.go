@@ -525,3 +525,30 @@ func TestSample(t *testing.T) {
 	sql(t, "CREATE INDEX ON "+to.Table+" (document_id)")
 	assert.Empty(t, numbers(100), "the index finds rows by their numbers")
 }
+
+// What is read through a table of others that inherit from it is not its own: neither counted nor removed.
+func TestHeirs(t *testing.T) {
+	to := target(t)
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea); CREATE TABLE "+to.Table+"_heir () INHERITS ("+to.Table+"); "+
+		"INSERT INTO "+to.Table+"_heir VALUES (5, 'x'); COMMENT ON TABLE "+to.Table+" IS 'made by terapush'")
+	p := preparation(t, loader.CreateNever)
+	l := open(t, to)
+	table, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.False(t, table.HasRows)
+	_, err = backendtest.Session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	require.NoError(t, err)
+
+	found := loader.FeaturesOf(l)
+	counted, fetched := int64(0), 0
+	g := loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 10}
+	require.NoError(t, found.Counter.Count(t.Context(), g, func(b loader.Bucket) error { counted += b.Rows; return nil }))
+	assert.EqualValues(t, 10, counted)
+	require.NoError(t, found.Fetcher.Fetch(t.Context(), []int64{5}, func(int64, []any) error { fetched++; return nil }))
+	assert.Equal(t, 1, fetched)
+
+	p.Create, p.Run = loader.CreateTruncate, "run-2"
+	_, err = open(t, to).Prepare(t.Context(), p)
+	assert.NoError(t, err)
+	assert.Equal(t, [][]string{{"5"}}, sql(t, "SELECT document_id FROM "+to.Table))
+}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -49,7 +48,8 @@ func (l catalog) Shapes(ctx context.Context, c sqlload.Conn, all sqlload.Describ
 		d := all[row[0]]
 		shape, err := shapeOf(row[2:], d.Rows)
 		if err != nil {
-			return fmt.Errorf("statistics of column %s.%s: %w", row[0], row[1], err)
+			sqlload.Unreadable(d, row[1], err)
+			continue
 		}
 		*sqlload.ShapeOf(d, row[1]) = *shape
 	}

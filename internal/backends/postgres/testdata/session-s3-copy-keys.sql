@@ -1,7 +1,7 @@
 SET statement_timeout = 0
 SELECT version()
 SET statement_timeout = 0; SET client_encoding = 'UTF8'; SET query_group TO 'terapush'
-SELECT c.oid, 0, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), 'p', has_table_privilege(c.oid, 'INSERT') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE LOWER(c.relname) = 'people' AND LOWER(n.nspname) = current_schema()
+SELECT c.oid, 0, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), 'p', has_table_privilege(c.oid, 'INSERT'), false FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE LOWER(c.relname) = 'people' AND LOWER(n.nspname) = current_schema()
 SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, CASE WHEN atthasdef THEN 'a default' END FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid = 16384 ORDER BY attnum
 SELECT 1 FROM "public"."people" LIMIT 1
 SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), 'logged', 't' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE LOWER(c.relname) = 'terapush_claims' AND LOWER(n.nspname) = 'public'
