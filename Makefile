@@ -58,7 +58,7 @@ test-alone: build
 
 test-raced:
 	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -parallel 4 -timeout 30m $(RACED)
-	CGO_ENABLED=1 $(TEST) -race $(PURE) -tags godror -run 'Godror|ClientLibrary' ./internal/backends/oracle
+	CGO_ENABLED=1 $(TEST) -race $(PURE) -tags godror -run 'Godror|ClientLibrary|Explain' ./internal/backends/oracle
 
 test-served: build
 	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(TEST) -timeout 30m $(SERVED)

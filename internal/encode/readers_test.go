@@ -95,7 +95,7 @@ func fromReader(t *testing.T, f batch.Format, s rows.Schema, want, row []any) []
 }
 
 // listFromReader is what listText returns of a list. It is PostgreSQL's text, or an array of texts.
-func listFromReader(t *testing.T, c rows.Column, found any) string {
+func listFromReader(t testing.TB, c rows.Column, found any) string {
 	of := rows.Column{Type: rows.Float32}
 	if c.Of != nil {
 		of = *c.Of
@@ -129,7 +129,7 @@ func listFromReader(t *testing.T, c rows.Column, found any) string {
 	return string(text)
 }
 
-func fromHex(t *testing.T, text string) string {
+func fromHex(t testing.TB, text string) string {
 	raw, err := hex.DecodeString(text)
 	require.NoError(t, err)
 	return string(raw)

@@ -231,11 +231,11 @@ func requireTyped(t testing.TB, s rows.Schema, want, got [][]any) {
 func decode(t testing.TB, f batch.Format, s rows.Schema, want [][]any, buf []byte) [][]any {
 	switch f {
 	case batch.CSV:
-		return readCSV(t, buf)
+		return readLists(t, s, readCSV(t, buf))
 	case batch.DorisCSV:
-		return readDorisCSV(buf)
+		return readLists(t, s, readDorisCSV(buf))
 	case batch.NDJSON:
-		return readNDJSON(t, s, want, buf)
+		return readLists(t, s, readNDJSON(t, s, want, buf))
 	case batch.Parquet:
 		return readParquet(t, s, buf)
 	case batch.ColumnArrays:
@@ -307,6 +307,38 @@ func readNDJSON(t testing.TB, s rows.Schema, want [][]any, buf []byte) (got [][]
 		got = append(got, row)
 	}
 	return got
+}
+
+// readLists brings lists into the form of asText.
+func readLists(t testing.TB, s rows.Schema, all [][]any) [][]any {
+	for _, row := range all {
+		for i, c := range s.Columns {
+			if text, is := row[i].(string); is && c.Type.IsList() {
+				row[i] = listFromReader(t, c, elementsOf(t, text))
+			}
+		}
+	}
+	return all
+}
+
+// elementsOf returns the texts of a JSON array's elements, and any other text as it is.
+func elementsOf(t testing.TB, text string) any {
+	if !strings.HasPrefix(text, "[") {
+		return text
+	}
+
+	var raw []json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(text), &raw), text)
+	list := []any{}
+	for _, one := range raw {
+		var element any
+		require.NoError(t, json.Unmarshal(one, &element))
+		if _, is := element.(string); !is && element != nil {
+			element = string(one)
+		}
+		list = append(list, element)
+	}
+	return list
 }
 
 func TestTypesAsParquet(t *testing.T) {

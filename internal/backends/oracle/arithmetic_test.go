@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,19 @@ func TestArithmetic(t *testing.T) {
 		require.NoError(t, err)
 		return table
 	})
+}
+
+// A CHAR that is longer than a UUID has blanks behind it, which PostgreSQL has in a text only.
+func TestNumbersOfPaddedUUIDs(t *testing.T) {
+	conn, _ := connectLikeOracle(t)
+	s := rows.Schema{
+		Columns: []rows.Column{{Name: "k", Type: rows.Char, MaxBytes: 36, Declared: 40, Derived: true}},
+		Number:  []rows.Term{{Times: 1, Hex: true}},
+	}
+	from := ` FROM (SELECT CAST('0198a1b2-0000-4000-8fff-0000000000ff    ' AS text) AS "K") t`
+	got, err := sqlload.Rows(t.Context(), conn, "SELECT TO_CHAR("+dialect().Number(s)+")"+from)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{strconv.Itoa(0xfff_0000_0000_00ff)}}, got)
 }
 
 // The sum of numbers that have as many digits as Oracle's type is exact, whatever their signs.

@@ -23,7 +23,7 @@ func dialect() sqlload.Dialect {
 		Drop: "DROP TABLE %s PURGE", Any: "SELECT 1 FROM %s WHERE ROWNUM = 1",
 		Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
 		TextLength: "VSIZE", BytesLength: "VSIZE",
-		HexNumber:  "TO_NUMBER(SUBSTR(%s, -15), 'XXXXXXXXXXXXXXX')",
+		HexNumber:  "TO_NUMBER(SUBSTR(RTRIM(%s), -15), 'XXXXXXXXXXXXXXX')", // a CHAR is filled up with blanks
 		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
 		MaxList: 1000, // ORA-01795
 	}

@@ -54,6 +54,7 @@ func TestExplain(t *testing.T) {
 			}
 			driver := Driver{client: builtIn()}
 			driver.client.directPath = true
+			driver.client.endsByStatement = false // the texts are those of go-ora, whichever is in this binary
 			var b strings.Builder
 			p := loader.Preparation{
 				Schema: c.schema, Contract: contract, Create: c.create, PrimaryKey: c.target.Method == methodSingle,

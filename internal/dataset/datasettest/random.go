@@ -90,6 +90,16 @@ var columns = []string{
 	"{type: json, json: {d: {type: 'decimal(9,2)', uniform: {min: 0, max: %d}}, e: {json: {f: {values: [true, false]}}, absent: 50%%}}}",
 	"{type: json, json: {a: {uniform: {min: 0, max: %d}, items: 0..3}, b: {json: {c: {values: [x, '\\'], items: 2, nulls: 9%%}}, items: 1..2}}}",
 	"{type: json, values: ['[1, {\"ä\": null}]', '\"x\"', '%d', '{}']}",
+	// Lists.
+	"{type: vector(%d), vector: {}}", "{type: vector(1), vector: {clusters: %d, normalised: true}}",
+	"{type: 'int[]', array: {length: 0..%d, of: {uniform: {min: -5, max: 5}}}}",
+	"{type: 'boolean[]', array: {length: 0..%d, of: {values: [true, false], nulls: %d%%}}}",
+	"{type: 'text(9)[]', array: {length: 1, of: {values: ['', 'NULL', \"\\\\'\\\"\\t\", 'ä€😀', ',', '{}'], nulls: %d%%}}}",
+	"{type: 'uuid[]', array: {length: 0..2, of: {ref: {table: t, column: c, uuid: v4, rows: 9}, nulls: 50%%}}}",
+	"{type: 'real[]', array: {length: %d, of: {normal: {mean: 0, stddev: 2}}}}",
+	"{type: 'decimal(9,2)[]', array: {length: 0..3, of: {uniform: {min: -%d, max: 9}, nulls: 99%%}}}",
+	"{type: 'date[]', array: {length: 0..%d, of: {values: [0001-01-01, 9999-12-31]}}}",
+	"{type: 'timestamptz[]', array: {length: 0..9, of: {uniform: {min: 2020-01-01, max: 2026-02-%d}, nulls: 1%%}}}",
 	// Keys of other tables.
 	"{type: bigint, ref: {table: t, column: c, rows: 1%d, start: 5}}",
 	"{type: uuid, ref: {table: t, column: c, uuid: v4, rows: 1%d}}",
