@@ -223,7 +223,7 @@ func unbindable(c rows.Column, v *rows.Vector) string {
 	switch {
 	case v.Type == rows.Float64 && slices.Contains(v.Ints, minusZero),
 		v.Type == rows.Float32 && slices.Contains(v.Ints, minusZero32):
-		return "−0 cannot be bound, the server makes 0 of it"
+		return "−0 cannot be bound, the server makes 0 of it: write 0"
 	case formOf(v.Type) == times && slices.Contains(v.Ints, yearOne/unitOf(v.Type)):
 		return "midnight of 0001-01-01 cannot be bound, drivers take it for a NULL"
 	case c.Nullable && v.Type.Variable() && hasEmpty(v):
