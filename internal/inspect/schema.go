@@ -234,7 +234,7 @@ func (s *schema) file(what string) string {
 		}
 		line("  %s:", dotted(w.label))
 		if w.most < fewRows {
-			line("    most: %d  # whatever --rows and --times say: its keys have no more values", w.most)
+			line("    most: %d  # whatever --rows and --times say: its keys have room for no more", w.most)
 		}
 		out.WriteString(indented("    ", w.body(w.Rows)))
 	}

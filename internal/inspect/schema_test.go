@@ -86,7 +86,7 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 	file, err := WriteSchema(all, "s", "s.", "Server 1", false)
 	require.NoError(t, err)
 	for _, line := range []string{
-		"  s.countries:\n    most: 50  # whatever --rows and --times say: its keys have no more values\n    rows: 50\n",
+		"  s.countries:\n    most: 50  # whatever --rows and --times say: its keys have room for no more\n    rows: 50\n",
 		"  s.users:\n    rows: 1000\n",
 		"      code: {type: char(2), ref: s.countries.code}\n",
 		"values\n    rows: 64\n    key: [code]\n    columns:\n      code: {type: smallint, sequence: {start: 1, most: 127}}\n",

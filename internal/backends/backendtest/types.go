@@ -75,7 +75,8 @@ func arraysOf(columns []rows.Column) (arrays []rows.Column) {
 		if !c.Type.IsElement() {
 			continue
 		}
-		array := rows.Column{Name: allOf + c.Name, Type: rows.Arrays, MaxBytes: len(EveryValue) * int(4+c.MaxSize()), Nullable: true}
+		longest := len(EveryValue) * int(4+c.MaxSize())
+		array := rows.Column{Name: allOf + c.Name, Type: rows.Arrays, MaxBytes: longest, Nullable: true}
 		c.Name = ""
 		array.Of = &c
 		arrays = append(arrays, array)

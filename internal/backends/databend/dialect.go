@@ -90,11 +90,13 @@ const inJSON = "CAST(CAST(%[1]s AS VARIANT) AS VARCHAR)"
 // What the server does not read in a format (tried on 1.2.895).
 var (
 	arraysInCSV = loader.Refusal{
-		Format: batch.CSV, Type: rows.Arrays, Why: "it has PostgreSQL's {1,2}, and Databend reads [1,2]: use ndjson or parquet",
+		Format: batch.CSV, Type: rows.Arrays,
+		Why: "it has PostgreSQL's {1,2}, and Databend reads [1,2]: use ndjson or parquet",
 	}
 	nullVectors = loader.Refusal{
 		Format: batch.Parquet, Type: rows.Float32s, Nulls: true,
-		Why: "Databend makes no VECTOR of a NULL: use csv or ndjson, --method stage-load, or remove nulls from the dataset's file",
+		Why: "Databend makes no VECTOR of a NULL: use csv or ndjson, --method stage-load, " +
+			"or remove nulls from the dataset's file",
 	}
 )
 

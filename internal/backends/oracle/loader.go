@@ -64,7 +64,8 @@ func (d Driver) unconnected(t loader.Target, deps loader.Deps, method string, o 
 	l := &opened{target: t, deps: deps, client: d.client, method: method, options: o}
 	l.hosts.List = endpoints(t)
 	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: d.Classify, Log: deps.Log, Lookups: &lookups,
+		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Lookups: &lookups,
+		Failed: failed, Classify: d.Classify, Log: deps.Log,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
 	}
 	l.Effects, l.Behind = l.effects, l.behind

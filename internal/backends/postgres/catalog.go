@@ -316,7 +316,8 @@ const (
 		"FROM pg_partitioned_table p CROSS JOIN LATERAL (" + partitionColumn + ") named " +
 		"JOIN pg_inherits i ON inhparent = partrelid JOIN pg_class c ON c.oid = inhrelid " +
 		"CROSS JOIN LATERAL pg_get_expr(relpartbound, c.oid) bound " +
-		"WHERE partrelid IN (" + partitionTree + ") AND name IS NOT NULL AND partnatts = 1 AND partstrat IN ('l', 'r') AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
+		"WHERE partrelid IN (" + partitionTree + ") AND name IS NOT NULL AND partnatts = 1 AND partstrat IN ('l', 'r') " +
+		"AND COALESCE(to_jsonb(p) ->> 'partdefid', '0') = '0'" +
 		") parts WINDOW all_of AS (PARTITION BY name)) known GROUP BY name) bounds " +
 		"WHERE lists OR cardinality(starts) = 1 AND cardinality(ends) = 1"
 	// The table, and what it is divided into, which may be divided again.
@@ -328,8 +329,10 @@ const (
 		`CASE WHEN of_year IS NULL THEN '^$' ELSE '^''(\d+)''$' END AS digits, '''\1-01-01''' AS day ` +
 		"FROM (SELECT pg_get_partkeydef(partrelid)) key(text) " +
 		"LEFT JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0] AND attnum > 0 " +
-		`CROSS JOIN LATERAL substring(text from '^RANGE \(date_trunc\(''\w+''::text, \(?("[^"()]+"|[\w$]+)(?: AT TIME ZONE ''UTC''::text\))?\)\)$') truncated ` +
-		`CROSS JOIN LATERAL substring(text from '^RANGE \((?:EXTRACT\(year FROM |date_part\(''year''::text, )("[^"()]+"|[\w$]+)\)\)$') of_year`
+		`CROSS JOIN LATERAL substring(text from ` +
+		`'^RANGE \(date_trunc\(''\w+''::text, \(?("[^"()]+"|[\w$]+)(?: AT TIME ZONE ''UTC''::text\))?\)\)$') truncated ` +
+		`CROSS JOIN LATERAL substring(text from ` +
+		`'^RANGE \((?:EXTRACT\(year FROM |date_part\(''year''::text, )("[^"()]+"|[\w$]+)\)\)$') of_year`
 	// A foreign key to a partitioned table has others to its partitions, which PostgreSQL 11 and later make and need.
 	isWhole      = "COALESCE(to_jsonb(f) ->> 'conparentid', '0') = '0'"
 	selectTables = "SELECT c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace " +
