@@ -89,7 +89,7 @@ func TestWriteSchemaOfSmallKeys(t *testing.T) {
 		"  s.countries:\n    most: 50  # whatever --rows and --times say: its keys have room for no more\n    rows: 50\n",
 		"  s.users:\n    rows: 1000\n",
 		"      code: {type: char(2), ref: s.countries.code}\n",
-		"values\n    rows: 64\n    key: [code]\n    columns:\n      code: {type: smallint, sequence: {start: 1, most: 127}}\n",
+		"no more\n    rows: 64\n    key: [code]\n    columns:\n      code: {type: smallint, sequence: {start: 1, most: 127}}\n",
 		"      code: {type: smallint, ref: s.states.code}\n",
 	} {
 		require.Contains(t, string(file), line)
