@@ -520,6 +520,18 @@ func randomRows(t testing.TB, random *rand.Rand) (string, rows.Schema, *rows.Blo
 	return text, s, b
 }
 
+// withoutLists leaves out vectors and arrays, which the tests of the back-ends read back from servers.
+func withoutLists(text string, s rows.Schema, b *rows.Block) (string, rows.Schema, *rows.Block) {
+	few, of := &rows.Block{Rows: b.Rows}, s.Columns
+	s.Columns = nil
+	for i, c := range of {
+		if !c.Type.IsList() {
+			s.Columns, few.Columns = append(s.Columns, c), append(few.Columns, b.Columns[i])
+		}
+	}
+	return text, s, few
+}
+
 // Derived columns of the new types are stamped as they are encoded.
 func TestTypesAreStamped(t *testing.T) {
 	for _, f := range uncompressed() {
@@ -657,7 +669,7 @@ func TestRandomSpecsInPostgres(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(39, 5))
 	for range 25 {
-		text, s, b := randomRows(t, random)
+		text, s, b := withoutLists(randomRows(t, random))
 		for _, f := range []batch.Format{batch.CSV, batch.PGBinary, batch.PGText, batch.PGValues} {
 			if encode.Carries(f, s) != nil {
 				continue
@@ -793,7 +805,7 @@ func TestRandomSpecsInMySQL(t *testing.T) {
 			table := fmt.Sprintf("random_%d", time.Now().UnixNano())
 			t.Cleanup(func() { _, _ = conn.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+table) })
 			for range 15 {
-				text, s, b := randomRows(t, random)
+				text, s, b := withoutLists(randomRows(t, random))
 				for _, f := range []batch.Format{batch.TSV, batch.Values} {
 					_, err := conn.ExecContext(t.Context(), "CREATE TABLE "+table+" ("+define(s, types)+
 						", place BIGINT AUTO_INCREMENT PRIMARY KEY) CHARACTER SET utf8mb4")
