@@ -155,7 +155,7 @@ FAULTS = [Fault(*f) for f in [
      "single: a batch whose first rows are committed is reported as not applied"),
     ("or08", OR, "session.go", "case n != 1:", "case n > 1:",
      "single: a row that the server did not take goes unnoticed"),
-    ("or09", OR, "bind.go", "slices.Contains(v.Ints, yearOne/unit)", "slices.Contains(v.Ints, yearOne)",
+    ("or09", OR, "bind.go", "slices.Contains(v.Ints, yearOne/unitOf(v.Type))", "slices.Contains(v.Ints, yearOne)",
      "a date of the year 1 is bound as NULL"),
     ("or11", OR, "finish.go", "now >= highest {", "now > 0 {",
      "fast: the run ends while rows are still in the server's memory"),
