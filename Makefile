@@ -43,7 +43,7 @@ demo: build ## push a gigabyte into a real PostgreSQL that is fetched, started a
 	$(BINARY) demo
 
 # Nothing is run twice. Servers are installed beside the tests that need none. What is raced is linked anew, which takes two cores
-# for minutes: beside it a server may not answer within the 30 seconds that a push gives it, and both together take no less time.
+# for minutes: beside it a server may not answer within the 30 seconds that a push gives it.
 test: ## everything, with real servers and faults, and with the race detector where goroutines meet
 	@$(MAKE) --no-print-directory test-tools
 	@$(MAKE) --no-print-directory -j2 servers-up test-alone
