@@ -29,7 +29,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
 		d := &doctor{opened: l, intent: i, pid: c.PID(), endpoint: e}
 		ask := func(checks []sqlload.Check) error {
-			answers, err := l.Ask(ctx, conn{c}, i, checks, d.monitor)
+			answers, err := l.Ask(ctx, conn{PgConn: c}, i, checks, d.monitor)
 			findings = append(findings, answers...)
 			return err
 		}
@@ -39,7 +39,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 		if err := ask(d.sessionChecks()); err != nil {
 			return err
 		}
-		d.table, err = l.Check(ctx, conn{c}, i)
+		d.table, err = l.Check(ctx, conn{PgConn: c}, i)
 		findings = append(findings, d.table.Findings...)
 		if err != nil {
 			return err

@@ -284,7 +284,10 @@ type sessionConn interface {
 }
 
 // conn is a sqlload.Conn, and that of sessions.
-type conn struct{ *pgconn.PgConn }
+type conn struct {
+	*pgconn.PgConn
+	spare *spare // that the connection becomes in the end; nil: it is closed
+}
 
 // Exec implements sqlload.Conn.
 func (c conn) Exec(ctx context.Context, statements string) (int64, error) {
@@ -318,9 +321,14 @@ func (c conn) Query(ctx context.Context, query string, each func(row [][]byte) e
 }
 
 // Close implements sqlload.Conn.
-func (c conn) Close() error { return closeConn(c.PgConn) }
+func (c conn) Close() error {
+	if c.spare != nil {
+		return c.spare.keep(c.PgConn)
+	}
+	return closeConn(c.PgConn)
+}
 
 // rowsOf runs one or more statements in one message, and returns the rows as text; NULL is "".
 func rowsOf(ctx context.Context, c *pgconn.PgConn, statements string) ([][]string, error) {
-	return sqlload.Rows(ctx, conn{c}, statements)
+	return sqlload.Rows(ctx, conn{PgConn: c}, statements)
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/terapush/terapush/pkg/sqlload"
 )
 
-// opened is the back-end on one table. Whatever loads nothing is rare and gets a connection of its own, which cannot be
-// dead.
+// opened is the back-end on one table.
 type opened struct {
 	sqlload.ClaimedTable
 	access
@@ -26,6 +25,7 @@ type opened struct {
 	ahead   bool // see takesAhead
 	server  loader.Server
 	hosts   loader.Hosts[endpoint]
+	spare   spare
 
 	join func(ctx context.Context, s *session) error // connects a session: dialSession, or of Explain
 
@@ -78,18 +78,24 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	return openStaged(ctx, l)
 }
 
-// connectToAsk makes a connection for all but the rows.
+// connectToAsk returns a connection for all but the rows.
 func (l *opened) connectToAsk(ctx context.Context) (sqlload.Conn, error) {
+	if c := l.spare.take(ctx); c != nil {
+		return conn{c, &l.spare}, nil
+	}
 	c, _, err := l.dial(ctx, 0, nil)
+	if err == nil && l.flavour == postgreSQL {
+		return conn{c, &l.spare}, nil
+	}
 	if err != nil || !l.shortensDoubles() {
-		return conn{c}, err
+		return conn{PgConn: c}, err
 	}
 
 	if _, err := rowsOf(ctx, c, "SET extra_float_digits TO 2"); err != nil { // 17 digits
 		_ = closeConn(c)
 		return nil, err
 	}
-	return conn{c}, nil
+	return conn{PgConn: c}, nil
 }
 
 // shortensDoubles reports whether the prepared table has doubles, and the server shows 15 digits of them, which is not
@@ -165,8 +171,8 @@ func (l *opened) Server() loader.Server {
 
 func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options, l.flavour) }
 
-// Close does nothing: all connections belong to sessions.
-func (*opened) Close() error { return nil }
+// Close closes the connection that is kept; all others belong to sessions.
+func (l *opened) Close() error { return l.spare.drop() }
 
 // somewhere calls f with a connection to the first host that answers.
 func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint) error) error {
@@ -186,7 +192,7 @@ func (l *opened) others() (all []sqlload.Other) {
 	for _, e := range l.hosts.List[1:] {
 		connect := func(ctx context.Context) (sqlload.Conn, error) {
 			c, err := l.connect(ctx, e, nil)
-			return conn{c}, err
+			return conn{PgConn: c}, err
 		}
 		all = append(all, sqlload.Other{Host: e.String(), Connect: connect, Unfit: wrongRole})
 	}

@@ -53,11 +53,13 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
-// dialSession connects a session to the next host.
+// dialSession connects a session to the next host. Nobody asks for a while, and the last session may be the last that
+// the server lets in.
 func (l *opened) dialSession(ctx context.Context, s *session) (err error) {
+	_ = l.spare.drop()
 	notice := func(_ *pgconn.PgConn, n *pgconn.Notice) { s.addNotice(n.Severity, n.Message) }
 	s.wire, _, err = l.dial(ctx, l.hosts.Turn(), notice)
-	s.conn, s.load = conn{s.wire}, s.loadIn
+	s.conn, s.load = conn{PgConn: s.wire}, s.loadIn
 	return err
 }
 

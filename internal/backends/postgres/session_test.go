@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,37 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	assert.Len(t, set, int(f.connections.Load()))
 	for _, s := range set {
 		assert.Regexp(t, `^SET statement_timeout = 0;.* SET "statement_timeout" = '7'$`, s, "the role's is lifted, and the user's holds")
+	}
+}
+
+// Questions that follow each other share a connection, unless it has ended, or a session is opened meanwhile.
+func TestQuestionsShareAConnection(t *testing.T) {
+	const endSessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%%%s%%' AND pid <> pg_backend_pid()"
+	to, d, dialled := target(t), backendtest.Deps(), 0
+	dial := d.Dial
+	d.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialled++
+		return dial(ctx, network, address)
+	}
+	schema, _, _ := strings.Cut(to.Table, ".")
+	l, p := backendtest.Open(t, postgres.New(), to, d), preparation(t, loader.CreateIfMissing)
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		meanwhile   func()
+		connections int
+	}{
+		{func() {}, 0},
+		{func() { sql(t, fmt.Sprintf(endSessions, schema)) }, 1},
+		{func() { backendtest.Session(t, l, p.Contract) }, 2},
+	} {
+		_, err := l.(loader.Sizer).Stored(t.Context())
+		require.NoError(t, err)
+		before := dialled
+		c.meanwhile()
+		_, err = l.(loader.Sizer).Stored(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, c.connections, dialled-before)
 	}
 }
 

@@ -71,7 +71,7 @@ func (l *opened) Sample(ctx context.Context, n int, f func(number int64, values 
 	}
 	var blocks int64
 	err = failed("ask for the table's size", l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
-		found, err := sqlload.Rows(ctx, conn{c}, "SELECT pg_relation_size(oid) / current_setting('block_size')::int FROM pg_class c "+
+		found, err := sqlload.Rows(ctx, conn{PgConn: c}, "SELECT pg_relation_size(oid) / current_setting('block_size')::int FROM pg_class c "+
 			"WHERE oid = to_regclass("+sqlload.Literal(s.Table)+") AND NOT "+hasIndex(s))
 		if err == nil && len(found) == 1 {
 			blocks, err = sqlload.ParseNumber(found[0][0])
