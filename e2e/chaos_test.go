@@ -19,7 +19,7 @@ import (
 // chaos is one way to disturb a run, at moments that chance chooses.
 type chaos struct {
 	kinds   []kind
-	soak    int   // in a soak test, how often runs are hit in all; else there is one round a method
+	soak    int   // in a soak test, how often runs are hit in all; else there is one round
 	hits    int   // how often a run is disturbed before it is left in peace
 	codes   []int // besides 0, how a disturbed process may end; the next one goes on from there
 	scratch bool  // on a server of its own
@@ -43,7 +43,7 @@ type subject struct {
 }
 
 // Whatever happens to a run, it ends with a documented exit code, and after the last resume the database itself counts
-// exactly the rows. $TERAPUSH_CHAOS_SEED repeats the choices of a failed round, though not the machine's part in it.
+// exactly the rows. Chance chooses method, dataset and moment. $TERAPUSH_CHAOS_SEED repeats the choices of a failed round, though not the machine's part in it.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seed, err := strconv.ParseUint(os.Getenv("TERAPUSH_CHAOS_SEED"), 10, 64)
@@ -75,9 +75,8 @@ func (c chaos) onRounds(t *testing.T, k kind, seed uint64) {
 	if c.scratch {
 		server = newScratch(t, k)
 	}
-	methods := (&database{kind: k}).methods()
 	hits, rows := 0, int64(0)
-	for n := 0; n < len(methods) || soak() && hits < c.soak && n < 5*c.soak && !t.Failed(); n++ {
+	for n := 0; n == 0 || soak() && hits < c.soak && n < 5*c.soak && !t.Failed(); n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
@@ -87,10 +86,9 @@ func (c chaos) onRounds(t *testing.T, k kind, seed uint64) {
 			name := fnv.New64()
 			_, _ = name.Write([]byte(t.Name()))
 			s := &subject{Rand: rand.New(rand.NewPCG(seed, name.Sum64())), server: server}
-			// The datasets in turn, and another one first for every server.
-			loads := chaosLoads(t)
-			l := loads[(n+len(k))%len(loads)]
-			switch method := methods[n%len(methods)]; {
+			methods, loads := (&database{kind: k}).methods(), chaosLoads(t)
+			method, l := methods[s.IntN(len(methods))], loads[s.IntN(len(loads))]
+			switch {
 			case k == databend:
 				s.engine(t, method)
 			case c.scratch:

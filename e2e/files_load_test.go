@@ -119,7 +119,7 @@ func (d *database) loads(target string, flags ...string) invocation {
 // A load that is killed again and again goes on with the same batches, and ends with every record in once.
 func TestFilesExactlyOnce(t *testing.T) {
 	t.Parallel()
-	onServers(t, append(sqlServers(), tiDB, databend), func(t *testing.T, d *database) {
+	onServers(t, append(sqlServers(), databend), func(t *testing.T, d *database) {
 		want := records(scaled(12_000, 400_000))
 		d.makeRecordTable(t)
 		half := len(want) / 2

@@ -12,7 +12,7 @@ import (
 // A run of the user's own dataset, which has every type and NULLs, needs its file once: killed, it goes on without it.
 func TestOwnDataset(t *testing.T) {
 	t.Parallel()
-	onServers(t, everyServer(), func(t *testing.T, d *database) {
+	onServers(t, sqlServers(), func(t *testing.T, d *database) {
 		l := ownLoad(t, 12_000, 200)
 		once := l
 		once.dataset = filepath.Join(t.TempDir(), "mine.yaml")

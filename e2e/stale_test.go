@@ -18,62 +18,58 @@ import (
 // its run over, forgotten it, or filled the table anew. It puts nothing in, and says so by its exit code.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	const (
-		ended  = "its sessions ended, and resumed"
-		killed = "its server killed, and resumed"
-	)
-	acts := map[string]func(t *testing.T, s *stale){
-		"resumed on a copy": func(t *testing.T, s *stale) {
+	const killed = "its server killed, and resumed"
+	few := scaled(backEnds(), everyServer())
+	for name, c := range map[string]struct {
+		on  []kind
+		act func(t *testing.T, s *stale)
+	}{
+		"resumed on a copy": {everyServer(), func(t *testing.T, s *stale) {
 			s.on("copy").push("--resume", "last").run(t).ends(t, 0)
-		},
-		"resumed twice at once": func(t *testing.T, s *stale) {
+		}},
+		"resumed twice at once": {few, func(t *testing.T, s *stale) {
 			one, two := s.on("copy").push("--resume", "last").start(t), s.on("copy2").push("--resume", "last").start(t)
 			first, second := one.wait(t), two.wait(t)
 			codes, said := []int{first.code, second.code}, first.stderr+second.stderr
 			assert.Contains(t, codes, 0, "one of them has it at the end: %s", said)
 			assert.Subset(t, []int{0, 5, 9}, codes, said)
-		},
-		"another run asks": func(t *testing.T, s *stale) {
+		}},
+		"another run asks": {few, func(t *testing.T, s *stale) {
 			for _, create := range []string{"recreate", "truncate", "if-missing"} {
 				r := s.on("other").push(s.load.flags("--create", create)...).run(t).ends(t, 5)
 				r.says(t, "belongs to run "+s.run(t), "terapush forget TARGET --run "+s.run(t))
 			}
 			s.on("copy").push("--resume", "last").run(t).ends(t, 0)
-		},
-		"forgotten, and another run recreates": func(t *testing.T, s *stale) {
+		}},
+		"forgotten, and another run recreates": {everyServer(), func(t *testing.T, s *stale) {
 			s.forgets(t)
 			s.on("other").push(s.load.flags("--create", "recreate")...).run(t).ends(t, 0)
-		},
-		"forgotten, and another run truncates": func(t *testing.T, s *stale) {
+		}},
+		"forgotten, and another run truncates": {few, func(t *testing.T, s *stale) {
 			s.forgets(t)
 			s.on("other").push(s.load.flags("--create", "truncate")...).run(t).ends(t, 0)
-		},
-		ended: func(t *testing.T, s *stale) {
+		}},
+		// TiDB ends no session that is in a transaction.
+		"its sessions ended, and resumed": {scaled(few, append(sqlServers(), oceanBase)), func(t *testing.T, s *stale) {
 			require.NoError(t, s.endSessions())
 			s.on("copy").push("--resume", "last").run(t).ends(t, 0)
-		},
-		"resumed, verified and forgotten": func(t *testing.T, s *stale) {
+		}},
+		"resumed, verified and forgotten": {few, func(t *testing.T, s *stale) {
 			copied := s.on("copy")
 			copied.push("--resume", "last").run(t).ends(t, 0)
 			copied.again(t, "verify", "--verify", "full").run(t).ends(t, 0)
 			copied.again(t, "forget").run(t).ends(t, 0)
-		},
-		killed: func(t *testing.T, s *stale) {
+		}},
+		// The store of a single tidb-server does not survive it, and seekdb keeps the locks of transactions for ever.
+		killed: {scaled(few, sqlServers()), func(t *testing.T, s *stale) {
 			s.server.kill(t)
 			s.server.up(t)
 			s.on("copy").push("--resume", "last").run(t).ends(t, 0)
-		},
-	}
-	for name, act := range acts {
-		for _, k := range everyServer() {
+		}},
+	} {
+		for _, k := range c.on {
 			t.Run(fmt.Sprintf("%s/%s", name, k), func(t *testing.T) {
 				t.Parallel()
-				switch {
-				case k == tiDB && (name == killed || name == ended):
-					t.Skip("the store of a single tidb-server does not survive it, nor does the server a KILL in a transaction")
-				case k == oceanBase && name == killed:
-					t.Skip("seekdb recovers a transaction that was open, and keeps its locks for ever")
-				}
 				rounds := 4
 				if slices.Contains(backEnds(), k) {
 					rounds = 8
@@ -88,7 +84,7 @@ func TestStale(t *testing.T) {
 					if s.inTransaction(t) {
 						inside++
 					}
-					act(t, s)
+					c.act(t, s)
 					s.signal(t, syscall.SIGCONT)
 					s.wait(t).ends(t, 9).says(t, "run "+s.id+" ")
 					s.isExact(t, s.load)

@@ -132,7 +132,7 @@ func TestTablesAfterAKill(t *testing.T) {
 // before the one before is in, so that no row refers to one that is not there yet.
 func TestTablesByShards(t *testing.T) {
 	t.Parallel()
-	onServers(t, []kind{postgres, mySQL}, func(t *testing.T, d *database) {
+	onServers(t, []kind{mySQL}, func(t *testing.T, d *database) {
 		const shards = 4
 		flags := []string{"--dataset", newShop(t, d), "--run-id", "nightly", "--batch-rows", "100", "--workers", "2"}
 		seed := uint64(time.Now().UnixNano())

@@ -174,7 +174,7 @@ func (w *writer) sayShapes(say func(string)) {
 		}
 	}
 	if len(without) > 0 {
-		say("The server has no statistics of " + strings.Join(without, ", ") + ". To gather them: " + w.Analyze)
+		say("The server has no statistics of column " + strings.Join(without, ", ") + ". To gather them: " + w.Analyze)
 	}
 }
 

@@ -100,7 +100,7 @@ func TestHeadOfShapes(t *testing.T) {
 	} {
 		text, err := Write(d, "Server 1", keep)
 		require.NoError(t, err)
-		assert.Contains(t, string(text), want+"# Its statistics are of 2026-11-27.\n# The server has no statistics of e. To gather them: ANALYZE s.t\n")
+		assert.Contains(t, string(text), want+"# Its statistics are of 2026-11-27.\n# The server has no statistics of column e. To gather them: ANALYZE s.t\n")
 		assert.Equal(t, keep, strings.Contains(string(text), `{"$${secret}": 100%}`), "%s", text)
 		assert.Contains(t, string(text), "values: {\"off\": 25%, \"on\": 75%}")
 	}
