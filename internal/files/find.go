@@ -31,8 +31,8 @@ func (b *Buckets) Find(ctx context.Context, patterns []string) ([]File, error) {
 		if len(patterns) > 1 {
 			return nil, errors.New("- is standard input: it stands alone, without other files")
 		}
-		stop := stdin.until(ctx)
-		head, _ := stdin.Peek(6) // fewer bytes, or an error, are seen by who reads them
+		stop := stdin().until(ctx)
+		head, _ := stdin().Peek(6) // fewer bytes, or an error, are seen by who reads them
 		_ = stop()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

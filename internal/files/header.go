@@ -168,5 +168,5 @@ func (f File) peek(ctx context.Context) (*stream, error) {
 	if f.Path != Stdin {
 		return f.open(ctx, 0, nil, 0)
 	}
-	return f.decompress(new(peeked), stdin.until(ctx), 0, nil, 0)
+	return f.decompress(new(peeked), stdin().until(ctx), 0, nil, 0)
 }

@@ -13,7 +13,7 @@ import (
 const Stdin = "-"
 
 // stdin is buffered so that its compression and header can be seen before its batches are read.
-var stdin = newInput(os.Stdin)
+var stdin = sync.OnceValue(func() *input { return newInput(os.Stdin) })
 
 func newInput(from io.Reader) *input {
 	p := &pipe{from: from}
@@ -59,7 +59,7 @@ func (p *pipe) Read(to []byte) (int, error) { return p.ends().Read(to) }
 type peeked struct{ n int }
 
 func (p *peeked) Read(to []byte) (int, error) {
-	_, err := stdin.Peek(p.n + 1)
+	_, err := stdin().Peek(p.n + 1)
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return 0, io.EOF
 	}
@@ -67,7 +67,7 @@ func (p *peeked) Read(to []byte) (int, error) {
 		return 0, err
 	}
 
-	head, err := stdin.Peek(stdin.Buffered())
+	head, err := stdin().Peek(stdin().Buffered())
 	if err != nil {
 		return 0, err
 	}

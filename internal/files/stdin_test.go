@@ -13,10 +13,15 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
+// isStdin has the test read something as standard input.
+func isStdin(t *testing.T, from io.Reader) {
+	before, in := stdin, newInput(from)
+	stdin = func() *input { return in }
+	t.Cleanup(func() { stdin = before })
+}
+
 // Standard input is read once: its compression and header are seen before, and nothing of it is lost by that.
 func TestStandardInput(t *testing.T) {
-	before := stdin
-	t.Cleanup(func() { stdin = before })
 	text := "a,b\n" + strings.Repeat("1,2\n", 1000)
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
@@ -25,7 +30,7 @@ func TestStandardInput(t *testing.T) {
 	require.NoError(t, w.Close())
 
 	for _, input := range []string{text, zipped.String()} {
-		stdin = newInput(strings.NewReader(input))
+		isStdin(t, strings.NewReader(input))
 		spec := NewSpec(CSV)
 		spec.Header = true
 		spec.Files, err = Find([]string{Stdin})
@@ -54,7 +59,7 @@ func TestStandardInput(t *testing.T) {
 		require.ErrorIs(t, err, errStdin)
 	}
 
-	stdin = newInput(strings.NewReader(""))
+	isStdin(t, strings.NewReader(""))
 	empty := Spec{Files: []File{{Path: Stdin, Size: -1}}, Format: CSV, Delimiter: ",", Quote: `"`, Escape: `"`, Header: true}
 	require.NoError(t, empty.ReadHeaders(t.Context()))
 	require.Empty(t, empty.Files[0].Header)
@@ -62,11 +67,9 @@ func TestStandardInput(t *testing.T) {
 
 // Whoever waits for a pipe that is silent can be stopped: before the load, and in it.
 func TestSilentStandardInput(t *testing.T) {
-	before := stdin
-	t.Cleanup(func() { stdin = before })
 	for _, written := range []string{"", strings.Repeat("1,2\n", 2000)} {
 		from, to := io.Pipe()
-		stdin = newInput(from)
+		isStdin(t, from)
 		go func() { _, _ = io.WriteString(to, written) }()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

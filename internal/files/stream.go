@@ -47,7 +47,7 @@ func (c *counter) add(n int64) {
 func (f File) open(ctx context.Context, from int64, count *atomic.Int64, parallel int) (*stream, error) {
 	switch {
 	case f.Path == Stdin:
-		return f.decompress(stdin, stdin.until(ctx), from, count, parallel)
+		return f.decompress(stdin(), stdin().until(ctx), from, count, parallel)
 	case f.object != nil:
 		in := f.object.open(ctx, f)
 		return f.decompress(in, in.Close, from, count, parallel)
