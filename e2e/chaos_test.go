@@ -185,23 +185,12 @@ func (s *subject) moment(p *process, most time.Duration) {
 	}
 }
 
-// waits until something is so, and reports whether it was before the process ended.
-func (s *subject) waits(p *process, until func() bool) bool {
-	for p.running() {
-		if until() {
-			return true
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return false
-}
-
 // killClient sends SIGKILL. On a slow machine a process may not have come far in any moment, so every other one is left to
 // begin an attempt.
 func killClient(t *testing.T, s *subject, p *process) bool {
 	if s.IntN(2) == 0 {
 		before := s.journalLines(t)
-		s.waits(p, func() bool { return s.journalLines(t) > before })
+		p.sees(func() bool { return s.journalLines(t) > before })
 	}
 	s.moment(p, 20*time.Millisecond<<s.IntN(6))
 	was := p.running()
@@ -231,18 +220,18 @@ func longWay(t *testing.T, s *subject) string {
 
 // endSessionsOfProbe strikes when the claim table has been made, which is what comes before the probe.
 func endSessionsOfProbe(_ *testing.T, s *subject, p *process) bool {
-	s.waits(p, func() bool { return s.query("SELECT 1 FROM terapush_claims", ignore) == nil })
+	p.sees(func() bool { return s.query("SELECT 1 FROM terapush_claims", ignore) == nil })
 	s.moment(p, 80*time.Millisecond)
 	return s.endSessions()
 }
 
 func endSessionsOfLoad(_ *testing.T, s *subject, p *process) bool {
 	n := s.Int64N(s.batches())
-	return s.waits(p, func() bool { return s.claims() > n }) && s.endSessions()
+	return p.sees(func() bool { return s.claims() > n }) && s.endSessions()
 }
 
 func endSessionsOfProof(_ *testing.T, s *subject, p *process) bool {
-	s.waits(p, func() bool { return s.claims() == s.batches() })
+	p.sees(func() bool { return s.claims() == s.batches() })
 	s.moment(p, 80*time.Millisecond)
 	return s.endSessions()
 }
@@ -281,7 +270,7 @@ func besideProxy(t *testing.T, s *subject) string {
 
 func closeProxy(_ *testing.T, s *subject, p *process) bool {
 	n := s.Int64N(s.batches())
-	was := s.waits(p, func() bool { return s.claims() >= n })
+	was := p.sees(func() bool { return s.claims() >= n })
 	_ = s.proxy.Close()
 	return was
 }

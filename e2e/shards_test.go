@@ -38,10 +38,7 @@ func TestShards(t *testing.T) {
 					for range 2 {
 						p := shard(t, i, "--max-rate", "1MiB/s").start(t)
 						at := random.Int64N(l.batches())
-						for p.running() && d.claims() < at {
-							time.Sleep(time.Millisecond)
-						}
-						if p.running() {
+						if p.sees(func() bool { return d.claims() >= at }) {
 							_ = p.Process.Kill()
 						}
 						<-p.done
@@ -111,10 +108,8 @@ func TestShardsWithoutClaims(t *testing.T) {
 						}
 						for range 2 {
 							p := command(t, "push", append(shard, "--max-rate", "40KiB/s")...).start(t)
-							for at := pieces() + 3 + random.IntN(6); p.running() && pieces() < at; {
-								time.Sleep(20 * time.Millisecond)
-							}
-							if p.running() {
+							at := pieces() + 3 + random.IntN(6)
+							if p.sees(func() bool { return pieces() >= at }) {
 								killed.Add(1)
 								_ = p.Process.Kill()
 							}

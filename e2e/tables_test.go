@@ -148,10 +148,8 @@ func TestTablesByShards(t *testing.T) {
 					}
 					for range 2 {
 						p := shard("1MiB/s").start(t)
-						for at := d.claims() + random.Int64N(80); p.running() && d.claims() < at; {
-							time.Sleep(time.Millisecond)
-						}
-						if p.running() {
+						at := d.claims() + random.Int64N(80)
+						if p.sees(func() bool { return d.claims() >= at }) {
 							_ = p.Process.Kill()
 						}
 						<-p.done
