@@ -43,7 +43,9 @@ type Faults []Fault
 
 // Code returns the fault that lists code.
 func (all Faults) Code(code string) (Fault, bool) {
-	return all.first(func(f Fault) bool { return slices.Contains(strings.Fields(f.Codes), code) })
+	return all.first(func(f Fault) bool {
+		return strings.Contains(f.Codes, code) && slices.Contains(strings.Fields(f.Codes), code)
+	})
 }
 
 // Message returns the first fault with a word that occurs in text, in any case.

@@ -4,7 +4,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -120,16 +119,16 @@ func (x *session) run(r request) (a answer, err error) {
 		return answer{}, nil
 	}
 
-	i := slices.IndexFunc(shapes, func(s shape) bool { return s.pattern.MatchString(r.SQL) })
-	if i < 0 {
+	m := shapeOf(r.SQL)
+	if m.parts == nil {
 		return answer{}, Ora(900, "the stand-in does not know the statement "+r.SQL)
 	}
 	before := x.tx.Changes()
-	err = try(func() { a = shapes[i].run(x, shapes[i].pattern.FindStringSubmatch(r.SQL)) })
+	err = try(func() { a = m.run(x, m.parts) })
 	switch {
 	case err == nil && !r.Explicit:
 		x.end(true)
-	case err != nil && !shapes[i].stays && x.tx != nil:
+	case err != nil && !m.stays && x.tx != nil:
 		x.tx.Undo(before)
 	}
 	return a, err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/terapush/terapush/internal/standin"
@@ -22,6 +23,29 @@ type shape struct {
 	pattern *regexp.Regexp
 	run     func(x *session, m []string) answer
 	stays   bool // what it has done before an error
+}
+
+// known are the matches of statements, by their texts: tests send the same ones thousands of times.
+var known sync.Map
+
+type match struct {
+	shape
+	parts []string // nil: no shape fits
+}
+
+// shapeOf returns the shape of a statement, and what its pattern finds in it.
+func shapeOf(statement string) (m match) {
+	if m, is := known.Load(statement); is {
+		return m.(match)
+	}
+
+	for _, m.shape = range shapes {
+		if m.parts = m.pattern.FindStringSubmatch(statement); m.parts != nil {
+			break
+		}
+	}
+	known.Store(statement, m)
+	return m
 }
 
 // like returns the pattern of a statement in which ? and … stand for anything. What ? stands for is used.
