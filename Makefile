@@ -5,6 +5,8 @@ BINARY   := bin/terapush
 # One set of flags for the binary, its tests and the linter, so that nothing is compiled for one and again for the other.
 # The race detector and godror need cgo.
 export CGO_ENABLED := 0
+# Or every raced test binary sleeps a second before it ends.
+export GORACE   := atexit_sleep_ms=10
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 LDFLAGS  := -s -w -X github.com/terapush/terapush/internal/cli.release=$(VERSION)
@@ -23,7 +25,7 @@ TOOLS    := cc promtool buildah libaio chromium curl ip
 packages  = $(shell $(GO) list $$(grep -rlE --include='*.go' $(1) | xargs -n 1 dirname | sort -u | sed 's|^|./|'))
 # Not instrumented: what shares nothing between goroutines and would take most of the time.
 PURE     := $(patsubst %,-gcflags=%=-race=false,github.com/terapush/terapush/internal/dataset github.com/klauspost/compress/... \
-	github.com/xi2/xz github.com/goccy/go-yaml/... regexp/...)
+	github.com/xi2/xz github.com/goccy/go-yaml/... regexp/... encoding/gob)
 RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync/atomic"|\<sync[.](Mutex|RWMutex|WaitGroup|Cond)\>|^\s*go |[.]Go\>' internal pkg)
 SERVED    = $(filter-out $(RACED),$(call packages,TERAPUSH_TEST_ e2e internal))
 ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
@@ -58,7 +60,7 @@ test-alone: build
 	$(TEST) $(ALONE)
 
 test-raced:
-	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -parallel 4 -timeout 30m $(RACED)
+	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -p 3 -parallel 4 -timeout 30m $(RACED)
 	CGO_ENABLED=1 $(TEST) -race $(PURE) -tags godror -run 'Godror|ClientLibrary|Explain' ./internal/backends/oracle
 
 test-served: build
