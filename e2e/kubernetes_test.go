@@ -51,11 +51,6 @@ func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 		if err != nil || i.nth > 2 {
 			return false
 		}
-		until := func(so func() bool) {
-			for i.running() && !so() {
-				time.Sleep(5 * time.Millisecond)
-			}
-		}
 		each := int(r.load.batches()) / r.shards
 		done := func() int64 {
 			return d.claimsIn(fmt.Sprintf("(SELECT * FROM terapush_claims WHERE batch BETWEEN %d AND %d) AS own", index*each, (index+1)*each-1))
@@ -63,23 +58,23 @@ func podsAreKilled(t *testing.T, c *controlPlane, d *database) {
 		begun := func() bool { return done() > 0 }
 		switch {
 		case index == lost && i.nth == 1:
-			until(begun)
+			i.sees(begun)
 			_ = i.Process.Signal(syscall.SIGSTOP) // or it could end before the other one starts
 			stopped <- i
 			return true
 		case index == lost: // it waits only for a transaction that is open
 			stale, left := <-stopped, done()
-			until(func() bool { return done() > left || strings.Contains(r.log(i), "waiting for run nightly") })
+			i.sees(func() bool { return done() > left || strings.Contains(r.log(i), "waiting for run nightly") })
 			_ = stale.Process.Signal(syscall.SIGCONT)
 			<-stale.done
 			assert.Equal(t, 9, stale.ProcessState.ExitCode(), r.log(stale))
 		case index == evicted && i.nth == 1:
-			until(begun)
+			i.sees(begun)
 			name := i.pod.Metadata.Name
 			r.tell(http.MethodPost, r.path("/"+name+"/eviction"), `{"metadata": {"name": "`+name+`"}}`)
 		default:
 			at := rand.New(rand.NewPCG(seed, uint64(i.nth<<8+index))).Int64N(r.load.batches())
-			until(func() bool { return d.claims() >= at })
+			i.sees(func() bool { return d.claims() >= at })
 			_ = i.Process.Kill()
 		}
 		return false

@@ -256,7 +256,7 @@ func TestAHostThatIsDown(t *testing.T) {
 func TestGraceDoesNotAddUp(t *testing.T) {
 	f, other := newFake(t), newFake(t)
 	db, _ := f.open(t, methodStreamingLoad, other.alsoHost)
-	db.grace = 10 * time.Millisecond
+	db.grace = 100 * time.Millisecond
 	for _, server := range []*fake{f, other} {
 		server.on(selectProcesses(queryIDs(batchKind, testBatch(1).ID, 1)), result([]any{"s1"}))
 		server.on("KILL QUERY", result())
