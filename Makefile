@@ -5,9 +5,9 @@ BINARY   := bin/terapush
 # One set of flags for the binary, its tests and the linter, so that nothing is compiled for one and again for the other.
 # The race detector and godror need cgo.
 export CGO_ENABLED := 0
-# Or every raced test binary sleeps a second before it ends.
-export GORACE   := atexit_sleep_ms=10
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
+# By default every raced test binary sleeps a second before it ends.
+export GORACE := atexit_sleep_ms=10
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 LDFLAGS  := -s -w -X github.com/terapush/terapush/internal/cli.release=$(VERSION)
 TOOL     := $(GO) tool -modfile=tools/go.mod
@@ -60,7 +60,7 @@ test-alone: build
 	$(TEST) $(ALONE)
 
 test-raced:
-	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -p 3 -parallel 4 -timeout 30m $(RACED)
+	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -parallel 4 -timeout 30m $(RACED)
 	CGO_ENABLED=1 $(TEST) -race $(PURE) -tags godror -run 'Godror|ClientLibrary|Explain' ./internal/backends/oracle
 
 test-served: build
