@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
@@ -47,17 +48,23 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	return err
 }
 
-// misspelled returns a sentence for each variable that is nearly that of a flag of any command. It is no error: the
-// variable may be another program's.
-func (a *app) misspelled() (all []string) {
+// misspelled returns a sentence for each variable that is nearly that of a flag of the command, and no flag of another.
+// It is no error: the variable may be another program's.
+func (a *app) misspelled() []string {
 	if a.Environ == nil {
 		return nil
 	}
-	var names []string
-	for _, c := range a.commands.Commands() {
+	if len(config.Misspelled(a.Environ(), flagNames(a.commands))) == 0 {
+		return nil
+	}
+	return config.Misspelled(a.Environ(), flagNames(a.root()))
+}
+
+func flagNames(root *cobra.Command) (names []string) {
+	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	}
-	return config.Misspelled(a.Environ(), names)
+	return names
 }
 
 // restore completes the flags of a push, from the record of a resumed run last. explicit reports whether a flag was

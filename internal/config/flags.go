@@ -82,11 +82,11 @@ func (p *Push) Flags(f *pflag.FlagSet, drivers *loader.Registry) {
 	}
 
 	for _, part := range helpPage {
-		Group(f, part.group, func(f *pflag.FlagSet) {
-			for name := range strings.FieldsSeq(part.flags) {
-				f.AddFlag(all.Lookup(name))
-			}
-		})
+		for name := range strings.FieldsSeq(part.flags) {
+			flag := all.Lookup(name)
+			annotate(flag, groupKey, part.group)
+			f.AddFlag(flag)
+		}
 	}
 	Group(f, GroupMethods, func(f *pflag.FlagSet) { p.optionFlags(f, drivers) })
 	all.VisitAll(func(flag *pflag.Flag) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -19,7 +20,10 @@ import (
 //go:embed *.tmpl
 var templates embed.FS
 
-var pages = template.Must(template.ParseFS(templates, "*.tmpl"))
+// pages are parsed for who writes one: that takes a millisecond.
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(templates, "*.tmpl"))
+})
 
 //go:embed page.css
 var pageStyle string
@@ -28,7 +32,7 @@ func style() template.CSS { return template.CSS(chart.Style + pageStyle) }
 
 func executed(name string, page any) (string, error) {
 	var b strings.Builder
-	err := pages.ExecuteTemplate(&b, name, page)
+	err := pages().ExecuteTemplate(&b, name, page)
 	return b.String(), err
 }
 

@@ -55,7 +55,7 @@ func compressionRatio(d dataset.Dataset, f batch.Format, n int64) (float64, erro
 		e = p.ForBatch(int(n))
 	}
 
-	block, out := rows.NewBlock(d.Schema()), e.AppendHead(nil)
+	block, out := rows.NewBlock(d.Schema()), e.AppendHead(make([]byte, 0, 2*n*d.Schema().RowBytes()))
 	var at encode.Offsets
 	piece := max(min(pieceRows, pieceBytes/d.Schema().MaxRowBytes()), 1)
 	for first := int64(0); first < n; first += piece {
