@@ -59,6 +59,7 @@ test-tools: # what is missing is named at once, or installed
 test-alone: build
 	$(TEST) $(ALONE)
 
+test-raced: export GOGC := 200 # what the race detector makes of garbage is most of it
 test-raced:
 	$(WITH) CGO_ENABLED=1 $(TEST) -race $(PURE) -parallel 4 -timeout 30m $(RACED)
 	CGO_ENABLED=1 $(TEST) -race $(PURE) -tags godror -run 'Godror|ClientLibrary|Explain' ./internal/backends/oracle
