@@ -26,12 +26,14 @@ func (p *fixture) trial(args string) (*report.Report, error) {
 // killTrial is trial of a process that dies at the fifth batch, and asks the database for nothing any more.
 func (p *fixture) killTrial(args string) (run string) {
 	p.Helper()
-	var loads atomic.Int32 // a group is committed beside the worker
+	var loads atomic.Int32
+	var gone atomic.Bool
 	p.hook = func(_ context.Context, op string, _ int64) error {
-		if op == "load" {
-			loads.Add(1)
+		// A group is committed beside the worker, perhaps before its fifth batch.
+		if op == "commit" || op == "load" && loads.Add(1) == 5 {
+			gone.Store(true)
 		}
-		if loads.Load() >= 5 {
+		if gone.Load() {
 			return errors.New("the process is gone")
 		}
 		return nil
