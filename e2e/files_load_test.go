@@ -195,13 +195,9 @@ func ndjson(t *testing.T, all []record) string {
 // killedAndResumed loads records into an empty table by processes that are killed, and a last one.
 func (d *database) killedAndResumed(t *testing.T, want []record, args ...string) {
 	t.Helper()
-	flags := []string{"--table", "orders", "--workers", "3", "--max-rate", "300KiB/s"}
+	flags := []string{"--table", "orders", "--workers", "3", "--max-rate", "150KiB/s"}
 	i := d.loads(d.target(), append(args, flags...)...)
-	kills := 5
-	if d.kind == databend { // which takes seconds for each process
-		kills = scaled(3, 5)
-	}
-	for range kills {
+	for range scaled(3, 5) {
 		p := i.start(t)
 		d.untilClaims(t, p, max(d.claims(), 0)+1+rand.Int64N(6))
 		p.kill(t)

@@ -27,12 +27,15 @@ import (
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	c := startControlPlane(t)
-	for name, test := range map[string]func(*testing.T, *controlPlane, *database){
-		"killed": podsAreKilled, "refused": podIsRefused,
+	for name, k := range map[string]struct {
+		on   []kind // TestShards kills on others
+		test func(*testing.T, *controlPlane, *database)
+	}{
+		"killed": {[]kind{mariaDB}, podsAreKilled}, "refused": {backEnds(), podIsRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onServers(t, []kind{postgres, mariaDB}, func(t *testing.T, d *database) { test(t, c, d) })
+			onServers(t, k.on, func(t *testing.T, d *database) { k.test(t, c, d) })
 		})
 	}
 }

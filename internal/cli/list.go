@@ -167,7 +167,10 @@ func (a *app) listPresets(row func(...string)) {
 			}
 			targets = append(targets, scheme)
 			for _, scale := range []string{"cloud", "laptop", "ci"} {
-				if _, err := a.presetPlan(name, scale, scheme, nil); err == nil && !slices.Contains(scales, scale) {
+				if slices.Contains(scales, scale) {
+					continue
+				}
+				if _, err := a.presetPlan(name, scale, scheme, nil); err == nil {
 					scales = append(scales, scale)
 				}
 			}
