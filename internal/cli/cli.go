@@ -96,8 +96,8 @@ func (a *app) complain(err error) {
 	}
 }
 
-// root returns the command of the arguments alone, if they begin with its name, and otherwise all: most declare the flags
-// of push, which takes a third of a millisecond.
+// root returns the command of the arguments alone, if they begin with its name, and otherwise all: most declare the
+// flags of push, which takes a third of a millisecond.
 func (a *app) root(args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "terapush",

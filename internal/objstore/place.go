@@ -31,8 +31,8 @@ func Check(t loader.Target) error {
 	return err
 }
 
-// bucketName is looser than Amazon's rules: other stores allow capitals and underscores. A regexp that counts to 255 takes
-// two milliseconds to compile.
+// bucketName is looser than Amazon's rules: other stores allow capitals and underscores. A regexp that counts to 255
+// takes two milliseconds to compile.
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 const minBucketName, maxBucketName = 3, 255

@@ -13,8 +13,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// ratioSample is what CompressionRatio compresses at most, in bytes, or one row if that is longer. The ratio of four times
-// as much, which would take a tenth of a second, differs by 1 %, and by 5 % for columns with dictionaries.
+// ratioSample is what CompressionRatio compresses at most, in bytes, or one row if that is longer. The ratio of four
+// times as much, which would take a tenth of a second, differs by 1 %, and by 5 % for columns with dictionaries.
 const ratioSample = 2 << 20
 
 // compressor is made once, since its tables take longer to make than a few thousand rows to compress. Without the

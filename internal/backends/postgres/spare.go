@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// spareFor is how long a spare connection may wait: firewalls forget one that is idle for minutes, and then the ping of take
-// would wait for nothing.
+// spareFor is how long a spare connection may wait: firewalls forget one that is idle for minutes, and then the ping of
+// take would wait for nothing.
 const spareFor = 10 * time.Second
 
 // spare is the connection that has asked last. A push asks a dozen times before its first row and after its last, and
